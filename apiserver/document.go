@@ -102,16 +102,16 @@ func (d *documents) list(program string) error {
 func buildID() (string, error) {
 	program, err := elf.Open("/proc/self/exe")
 	if err != nil {
-		return "", fmt.Errorf("read build ID of own program: %w", err)
+		return "", fmt.Errorf("read build ID of this program: %w", err)
 	}
 	defer program.Close()
 	note := program.Section(".note.go.buildid")
 	if note == nil {
-		return "", errors.New("read build ID of own program: it has none; build it without -buildid=")
+		return "", errors.New("read build ID of this program: it has none; build it without -buildid=")
 	}
 	content, err := note.Data()
 	if err != nil {
-		return "", fmt.Errorf("read build ID of own program: %w", err)
+		return "", fmt.Errorf("read build ID of this program: %w", err)
 	}
 	return string(content), nil
 }

@@ -21,7 +21,7 @@ func acquire(t *testing.T, s *shares, tenant string) (release func()) {
 	return release
 }
 
-func TestRequestWaitsForTurnOfItsTenant(t *testing.T) {
+func TestRequestWaitsForShareOfItsTenant(t *testing.T) {
 	s := &shares{requests: 1, waiting: 1, timeout: time.Minute}
 	release := acquire(t, s, "alice")
 	turns := make(chan func())

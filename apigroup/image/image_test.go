@@ -41,11 +41,11 @@ func TestStreams(t *testing.T) {
 		"repository:tag":  {func(s stream) { s.Spec.DockerImageRepository = "ruby:latest" }, []string{"spec.dockerImageRepository"}},
 		"long name":       {func(s stream) { s.Namespace = strings.Repeat("n", 252) }, []string{"metadata.name"}},
 		"image":           {func(s stream) { s.Spec.Tags = []imagev1.TagReference{tag("DockerImage", "ruby:2.5")} }, nil},
-		"bad image":       {func(s stream) { s.Spec.Tags = []imagev1.TagReference{tag("DockerImage", "Ruby")} }, []string{"spec.tags[0].from.name"}},
+		"invalid image":   {func(s stream) { s.Spec.Tags = []imagev1.TagReference{tag("DockerImage", "Ruby")} }, []string{"spec.tags[0].from.name"}},
 		"other kind":      {func(s stream) { s.Spec.Tags = []imagev1.TagReference{tag("Tarball", "a")} }, []string{"spec.tags[0].from.kind"}},
 		"image by name":   {func(s stream) { s.Spec.Tags = []imagev1.TagReference{tag("ImageStreamImage", "ruby")} }, []string{"spec.tags[0].from.name"}},
 		"twice":           {func(s stream) { s.Spec.Tags = []imagev1.TagReference{{Name: "a"}, {Name: "a"}} }, []string{"spec.tags[1].name"}},
-		"bad tag":         {func(s stream) { s.Spec.Tags = []imagev1.TagReference{{Name: "a b"}} }, []string{"spec.tags[0].name"}},
+		"invalid tag":     {func(s stream) { s.Spec.Tags = []imagev1.TagReference{{Name: "a b"}} }, []string{"spec.tags[0].name"}},
 		"scheduled alias": {func(s stream) { s.Spec.Tags = []imagev1.TagReference{scheduled} }, []string{"spec.tags[0].importPolicy.scheduled"}},
 		"unknown policy": {func(s stream) {
 			s.Spec.Tags = []imagev1.TagReference{{Name: "a", ReferencePolicy: imagev1.TagReferencePolicy{Type: "Far"}}}

@@ -55,7 +55,7 @@ func validateImage(_ context.Context, image, _ *imagev1.Image) field.ErrorList {
 func validateContent(image *imagev1.Image, at *field.Path) (problems field.ErrorList) {
 	in := at.Child("dockerImageReference")
 	if image.DockerImageReference == "" {
-		problems = append(problems, field.Required(in, "where a registry has the image"))
+		problems = append(problems, field.Required(in, "set the location of the image in a registry"))
 	} else if err := parse(image.DockerImageReference); err != nil {
 		problems = append(problems, field.Invalid(in, image.DockerImageReference, err.Error()))
 	}
@@ -102,7 +102,7 @@ func validateStreamStatus(_ context.Context, stream, _ *imagev1.ImageStream) (pr
 		for j, event := range list.Items {
 			if event.DockerImageReference == "" {
 				problems = append(problems, field.Required(field.NewPath("status", "tags").Index(i).Child("items").Index(j).Child("dockerImageReference"),
-					"where a registry has the image"))
+					"set the location of the image in a registry"))
 			}
 		}
 	}

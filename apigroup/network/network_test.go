@@ -144,18 +144,18 @@ func TestEgressNetworkPolicies(t *testing.T) {
 		rule networkv1.EgressNetworkPolicyRule
 		want []string
 	}{
-		"network":     {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{CIDRSelector: "1.2.3.0/24"}}, nil},
-		"everything":  {networkv1.EgressNetworkPolicyRule{Type: "Deny", To: networkv1.EgressNetworkPolicyPeer{CIDRSelector: "0.0.0.0/0"}}, nil},
-		"name":        {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "www.example.com"}}, nil},
-		"other type":  {networkv1.EgressNetworkPolicyRule{Type: "allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "www.example.com"}}, []string{"spec.egress[0].type"}},
-		"nowhere":     {networkv1.EgressNetworkPolicyRule{Type: "Allow"}, []string{"spec.egress[0].to"}},
-		"both":        {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{CIDRSelector: "1.2.3.0/24", DNSName: "a"}}, []string{"spec.egress[0].to"}},
-		"bad network": {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{CIDRSelector: "1.2.3.4/24"}}, []string{"spec.egress[0].to.cidrSelector"}},
-		"wildcard":    {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "*.example.com"}}, nil},
-		"bad name":    {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "a_b.example.com"}}, []string{"spec.egress[0].to.dnsName"}},
-		"bare star":   {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "*"}}, []string{"spec.egress[0].to.dnsName"}},
-		"inner star":  {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "a.*.example.com"}}, []string{"spec.egress[0].to.dnsName"}},
-		"script":      {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "a\"; flush ruleset; #"}}, []string{"spec.egress[0].to.dnsName"}},
+		"network":         {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{CIDRSelector: "1.2.3.0/24"}}, nil},
+		"everything":      {networkv1.EgressNetworkPolicyRule{Type: "Deny", To: networkv1.EgressNetworkPolicyPeer{CIDRSelector: "0.0.0.0/0"}}, nil},
+		"name":            {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "www.example.com"}}, nil},
+		"other type":      {networkv1.EgressNetworkPolicyRule{Type: "allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "www.example.com"}}, []string{"spec.egress[0].type"}},
+		"nowhere":         {networkv1.EgressNetworkPolicyRule{Type: "Allow"}, []string{"spec.egress[0].to"}},
+		"both":            {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{CIDRSelector: "1.2.3.0/24", DNSName: "a"}}, []string{"spec.egress[0].to"}},
+		"invalid network": {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{CIDRSelector: "1.2.3.4/24"}}, []string{"spec.egress[0].to.cidrSelector"}},
+		"wildcard":        {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "*.example.com"}}, nil},
+		"invalid name":    {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "a_b.example.com"}}, []string{"spec.egress[0].to.dnsName"}},
+		"bare star":       {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "*"}}, []string{"spec.egress[0].to.dnsName"}},
+		"inner star":      {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "a.*.example.com"}}, []string{"spec.egress[0].to.dnsName"}},
+		"script":          {networkv1.EgressNetworkPolicyRule{Type: "Allow", To: networkv1.EgressNetworkPolicyPeer{DNSName: "a\"; flush ruleset; #"}}, []string{"spec.egress[0].to.dnsName"}},
 	} {
 		policy := &networkv1.EgressNetworkPolicy{Spec: networkv1.EgressNetworkPolicySpec{Egress: []networkv1.EgressNetworkPolicyRule{tt.rule}}}
 		check(t, name, validateEgressNetworkPolicy(t.Context(), policy, nil), tt.want...)

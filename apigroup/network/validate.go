@@ -168,7 +168,7 @@ func validateEgressNetworkPolicy(_ context.Context, policy, _ *networkv1.EgressN
 // prefix parses a network in CIDR notation. Its host bits must be zero.
 func prefix(text string, at *field.Path) (netip.Prefix, field.ErrorList) {
 	if text == "" {
-		return netip.Prefix{}, field.ErrorList{field.Required(at, "a network such as 10.128.0.0/14")}
+		return netip.Prefix{}, field.ErrorList{field.Required(at, "set a network such as 10.128.0.0/14")}
 	}
 	parsed, err := netip.ParsePrefix(text)
 	switch {

@@ -43,7 +43,7 @@ func newProjects(observer *observer, visibility *visibility, client kubernetes.I
 	return &projects{
 		Unstored: apiserver.Unstored[*projectv1.Project]{Singular: "project"},
 		TableConvertor: apiserver.Table([]column{
-			{Name: "Display Name", Description: "Name for people", Value: func(p *projectv1.Project) any { return p.Annotations[displayNameAnnotation] }},
+			{Name: "Display Name", Description: "Display name", Value: func(p *projectv1.Project) any { return p.Annotations[displayNameAnnotation] }},
 			{Name: "Status", Description: "Phase of the project", Value: func(p *projectv1.Project) any { return string(p.Status.Phase) }},
 			{Name: "Age", Description: "Time since the project was created", Wide: true, Value: func(p *projectv1.Project) any {
 				return apiserver.Since(p.CreationTimestamp)

@@ -22,12 +22,12 @@ func TestValidateSelector(t *testing.T) {
 		selector quotav1.ClusterResourceQuotaSelector
 		want     string
 	}{
-		"labels":         {quotav1.ClusterResourceQuotaSelector{LabelSelector: labels("team")}, ""},
-		"annotations":    {quotav1.ClusterResourceQuotaSelector{AnnotationSelector: map[string]string{"openshift.io/requester": "eve"}}, ""},
-		"nothing":        {quotav1.ClusterResourceQuotaSelector{}, "selector"},
-		"every project":  {quotav1.ClusterResourceQuotaSelector{LabelSelector: labels()}, "selector.labels"},
-		"bad label":      {quotav1.ClusterResourceQuotaSelector{LabelSelector: labels("a b")}, "selector.labels.matchLabels"},
-		"bad annotation": {quotav1.ClusterResourceQuotaSelector{AnnotationSelector: map[string]string{"a b": ""}}, "selector.annotations"},
+		"labels":             {quotav1.ClusterResourceQuotaSelector{LabelSelector: labels("team")}, ""},
+		"annotations":        {quotav1.ClusterResourceQuotaSelector{AnnotationSelector: map[string]string{"openshift.io/requester": "eve"}}, ""},
+		"nothing":            {quotav1.ClusterResourceQuotaSelector{}, "selector"},
+		"every project":      {quotav1.ClusterResourceQuotaSelector{LabelSelector: labels()}, "selector.labels"},
+		"invalid label":      {quotav1.ClusterResourceQuotaSelector{LabelSelector: labels("a b")}, "selector.labels.matchLabels"},
+		"invalid annotation": {quotav1.ClusterResourceQuotaSelector{AnnotationSelector: map[string]string{"a b": ""}}, "selector.annotations"},
 	} {
 		errs := validateSelector(&tt.selector, field.NewPath("selector"))
 		if tt.want == "" && len(errs) > 0 || tt.want != "" && (len(errs) != 1 || errs[0].Field != tt.want) {

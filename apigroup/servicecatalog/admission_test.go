@@ -44,12 +44,12 @@ func TestBrokerRequiresPermissionToReadItsSecret(t *testing.T) {
 		resource, userName string
 		allowed            bool
 	}{
-		"own secret":             {cluster("shop", "mine"), "clusterservicebrokers", "alice", true},
-		"of another namespace":   {cluster("kube-system", "mine"), "clusterservicebrokers", "alice", false},
-		"of another user":        {cluster("shop", "mine"), "clusterservicebrokers", "bob", false},
-		"own, in a project":      {local("mine"), "servicebrokers", "alice", true},
-		"foreign, in a project":  {local("other"), "servicebrokers", "alice", false},
-		"broker without secrets": {&v1beta1.ClusterServiceBroker{}, "clusterservicebrokers", "bob", true},
+		"own secret":                           {cluster("shop", "mine"), "clusterservicebrokers", "alice", true},
+		"of another namespace":                 {cluster("kube-system", "mine"), "clusterservicebrokers", "alice", false},
+		"of another user":                      {cluster("shop", "mine"), "clusterservicebrokers", "bob", false},
+		"own secret, in a project":             {local("mine"), "servicebrokers", "alice", true},
+		"secret of another user, in a project": {local("other"), "servicebrokers", "alice", false},
+		"broker without secrets":               {&v1beta1.ClusterServiceBroker{}, "clusterservicebrokers", "bob", true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

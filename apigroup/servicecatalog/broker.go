@@ -125,7 +125,7 @@ func validateBroker(spec, old *v1beta1.CommonServiceBrokerSpec, classKeys, planK
 
 func validateURL(text string, at *field.Path) field.ErrorList {
 	if text == "" {
-		return field.ErrorList{field.Required(at, "the address of the broker, such as https://broker.example.com")}
+		return field.ErrorList{field.Required(at, "set the address of the broker, such as https://broker.example.com")}
 	}
 	parsed, err := url.Parse(text)
 	switch {

@@ -43,7 +43,7 @@ func validateInstance(_ context.Context, instance, old *templatev1.TemplateInsta
 		errs = append(errs, field.Required(at.Child("secret", "name"), "name the secret that has the parameters' values"))
 	}
 	if instance.Spec.Requester == nil || instance.Spec.Requester.Username == "" {
-		errs = append(errs, field.Required(at.Child("requester", "username"), "the user on whose behalf the template is instantiated"))
+		errs = append(errs, field.Required(at.Child("requester", "username"), "set the user on whose behalf the template is instantiated"))
 	}
 	if old != nil && !apiequality.Semantic.DeepEqual(instance.Spec, old.Spec) {
 		errs = append(errs, field.Forbidden(at, "field is immutable"))

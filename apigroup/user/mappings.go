@@ -136,7 +136,7 @@ func (m *mapping) Update(ctx context.Context, name string, info rest.UpdatedObje
 	desired := object.(*userv1.UserIdentityMapping)
 	if version := desired.ResourceVersion; version != "" && version != old.ResourceVersion {
 		return nil, false, apierrors.NewConflict(userv1.Resource("useridentitymappings"), name,
-			fmt.Errorf("the mapping was changed in between"))
+			fmt.Errorf("another request changed the mapping; try again"))
 	}
 	if desired.User.Name == previous.Name {
 		return old, false, nil

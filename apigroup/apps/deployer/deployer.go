@@ -62,7 +62,7 @@ func (d *Deployer) Run(ctx context.Context) error {
 	case appsv1.DeploymentStatusComplete: // an earlier deployer was killed after its last step
 		return nil
 	case appsv1.DeploymentStatusFailed: // an earlier deployer was killed after the failure
-		return fmt.Errorf("deploy %q: it has failed already: retry it with oc rollout retry dc/%s", to.Name, rollout.ConfigOf(to))
+		return fmt.Errorf("deploy %q: it has already failed: retry it with oc rollout retry dc/%s", to.Name, rollout.ConfigOf(to))
 	}
 	r := &run{Deployer: d, to: to.Name}
 	if r.config, err = rollout.Config(to); err != nil {

@@ -161,16 +161,16 @@ func TestResultOfEndedPod(t *testing.T) {
 		pod   *corev1.Pod
 		want  string
 	}{
-		"well":          {&buildv1.Build{}, ended("Succeeded", "", 0, "Completed"), "Complete "},
-		"no container":  {&buildv1.Build{}, &corev1.Pod{Status: corev1.PodStatus{Phase: "Succeeded"}}, "Error NoBuildContainerStatus"},
-		"not well":      {&buildv1.Build{}, ended("Failed", "", 1, "Error"), "Failed GenericBuildFailed"},
-		"builder said":  {build, ended("Failed", "", 1, "Error"), "Failed PushImageToRegistryFailed"},
-		"out of memory": {build, ended("Failed", "", 137, "OOMKilled"), "Failed OutOfMemoryKilled"},
-		"evicted":       {build, ended("Failed", "Evicted", 137, "Error"), "Failed BuildPodEvicted"},
-		"too late":      {&buildv1.Build{}, ended("Failed", "DeadlineExceeded", 137, "Error"), "Failed GenericBuildFailed"},
-		"killed":        {&buildv1.Build{}, ended("Failed", "", 137, "Error"), "Failed GenericBuildFailed"},
-		"lost":          {&buildv1.Build{}, ended("Failed", "", 137, "ContainerStatusUnknown"), "Failed FailedContainer"},
-		"pod removed":   {build, removed, "Error BuildPodDeleted"},
+		"success":               {&buildv1.Build{}, ended("Succeeded", "", 0, "Completed"), "Complete "},
+		"no container":          {&buildv1.Build{}, &corev1.Pod{Status: corev1.PodStatus{Phase: "Succeeded"}}, "Error NoBuildContainerStatus"},
+		"failure":               {&buildv1.Build{}, ended("Failed", "", 1, "Error"), "Failed GenericBuildFailed"},
+		"reason of the builder": {build, ended("Failed", "", 1, "Error"), "Failed PushImageToRegistryFailed"},
+		"out of memory":         {build, ended("Failed", "", 137, "OOMKilled"), "Failed OutOfMemoryKilled"},
+		"evicted":               {build, ended("Failed", "Evicted", 137, "Error"), "Failed BuildPodEvicted"},
+		"deadline exceeded":     {&buildv1.Build{}, ended("Failed", "DeadlineExceeded", 137, "Error"), "Failed GenericBuildFailed"},
+		"killed":                {&buildv1.Build{}, ended("Failed", "", 137, "Error"), "Failed GenericBuildFailed"},
+		"lost":                  {&buildv1.Build{}, ended("Failed", "", 137, "ContainerStatusUnknown"), "Failed FailedContainer"},
+		"pod removed":           {build, removed, "Error BuildPodDeleted"},
 	} {
 		got := result(tt.build, tt.pod)
 		if string(got.phase)+" "+string(got.reason) != tt.want {

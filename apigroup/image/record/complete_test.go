@@ -107,8 +107,8 @@ func TestAmbiguousManifestIsRejected(t *testing.T) {
 		manifest  string
 		want      bool
 	}{
-		"its own":                    {types.OCIManifestSchema1, `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",` + config + `,"layers":[]}`, true},
-		"not said":                   {types.OCIManifestSchema1, `{"schemaVersion":2,` + config + `,"layers":[]}`, true},
+		"same media type":            {types.OCIManifestSchema1, `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",` + config + `,"layers":[]}`, true},
+		"no media type":              {types.OCIManifestSchema1, `{"schemaVersion":2,` + config + `,"layers":[]}`, true},
 		"another":                    {types.OCIImageIndex, `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json",` + config + `,"layers":[]}`, false},
 		"an index by its type only":  {types.OCIImageIndex, `{"schemaVersion":2,` + config + `,"layers":[]}`, false},
 		"an image by its type only":  {types.OCIManifestSchema1, `{"schemaVersion":2,"manifests":[]}`, false},

@@ -70,7 +70,7 @@ func generate(parameter *templatev1.Parameter, seed [32]byte, at *field.Path) (s
 		return "", field.NotSupported(at.Child("generate"), parameter.Generate, []string{"expression"})
 	}
 	if parameter.From == "" {
-		return "", field.Required(at.Child("from"), "the expression to generate a value from")
+		return "", field.Required(at.Child("from"), "set the expression to generate a value from")
 	}
 	value, err := Expression(parameter.From, seed)
 	if err != nil {
