@@ -58,7 +58,7 @@ func (s *controllerShares) limit(next http.Handler) http.Handler {
 		if ok && authenticated && info.Namespace != "" {
 			if name, ok := strings.CutPrefix(caller.GetName(), controllerAccounts); ok && !s.take(name, info.Namespace) {
 				// Without a number of seconds, the client does not retry, which would occupy the controller.
-				busy := apierrors.NewTooManyRequests("the controller has many changes to make for the user of project "+info.Namespace, 0)
+				busy := apierrors.NewTooManyRequests("the controller has too many changes for the user of project "+info.Namespace, 0)
 				version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
 				responsewriters.ErrorNegotiated(busy, legacyscheme.Codecs, version, w, r)
 				return

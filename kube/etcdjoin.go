@@ -89,7 +89,7 @@ func joinMembers(members []membership.Member, name, own string) (string, error) 
 		}
 	}
 	if !isMember {
-		return "", errors.New("the other masters have removed this one, because it did not start in time: run `slipway down --purge` and let it join again")
+		return "", errors.New("the other masters have removed this master, because it did not start in time: run `slipway down --purge` and let it join again")
 	}
 	return strings.Join(list, ","), nil
 }

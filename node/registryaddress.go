@@ -60,7 +60,7 @@ func (r *RegistryAddress) follow(addresses []string) error {
 		return err
 	}
 	if r.current != "" {
-		slog.Info("registry has another address", "address", addresses[0], "before", r.current)
+		slog.Info("the address of the registry has changed", "address", addresses[0], "before", r.current)
 	}
 	r.current = addresses[0]
 	return nil

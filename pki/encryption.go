@@ -131,7 +131,7 @@ func ReplaceEncryption(dir string, content []byte) error {
 }
 
 // errNoKey is the error for a file that contains no generated key.
-var errNoKey = errors.New("rotate encryption key: Slipway has not generated a key; it does at its start " +
+var errNoKey = errors.New("rotate encryption key: Slipway has not generated a key; it generates one at its start " +
 	"unless slipway.encryptSecrets is false or apiServerArguments sets an encryption configuration")
 
 // editKeys edits the keys that Slipway has generated in the file.

@@ -129,7 +129,7 @@ func (b *Balancer) apply() {
 		return
 	}
 	if err := b.Save(servers); err != nil {
-		slog.Warn("the list of API servers is not stored", "error", err)
+		slog.Warn("cannot store the list of API servers", "error", err)
 	}
 }
 

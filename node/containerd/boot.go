@@ -28,7 +28,7 @@ func cleanState(dir string) error {
 		return nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read boot of state: %w", err)
+		return fmt.Errorf("read boot ID of state: %w", err)
 	}
 	if err := empty(dir); err != nil {
 		return fmt.Errorf("remove state of an earlier boot: %w", err)
@@ -65,11 +65,11 @@ func empty(dir string) error {
 func bootID(proc string) (string, error) {
 	boot, err := os.ReadFile(filepath.Join(proc, "sys/kernel/random/boot_id"))
 	if err != nil {
-		return "", fmt.Errorf("identify boot: %w", err)
+		return "", fmt.Errorf("read boot ID: %w", err)
 	}
 	stat, err := os.ReadFile(filepath.Join(proc, "1/stat"))
 	if err != nil {
-		return "", fmt.Errorf("identify boot: %w", err)
+		return "", fmt.Errorf("read boot ID: %w", err)
 	}
 	// The second field is a name in parentheses, which can contain spaces. The start time is the
 	// 22nd field.
@@ -77,7 +77,7 @@ func bootID(proc string) (string, error) {
 	fields := strings.Fields(rest)
 	const startTime = 22 - 3
 	if len(fields) <= startTime {
-		return "", fmt.Errorf("identify boot: unknown format of %q", filepath.Join(proc, "1/stat"))
+		return "", fmt.Errorf("read boot ID: unknown format of %q", filepath.Join(proc, "1/stat"))
 	}
 	return strings.TrimSpace(string(boot)) + " " + fields[startTime] + "\n", nil
 }

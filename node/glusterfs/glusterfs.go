@@ -125,7 +125,7 @@ func sourceOf(spec *volume.Spec) (source, error) {
 		}
 		return result, nil
 	}
-	return source{}, errors.New("the volume is not one of GlusterFS")
+	return source{}, errors.New("the volume is not a GlusterFS volume")
 }
 
 // mounted is a pod's volume.

@@ -77,8 +77,8 @@ func pushable(ctx context.Context, c *client.Client, name string) (ocispec.Descr
 	}
 	_, _, _, missing, err := images.Check(ctx, c.ContentStore(), target, platforms.Default())
 	if err == nil && len(missing) > 0 {
-		err = errors.New("its layers are not stored as archives on this host, like those of slipway's own large images; " +
-			"load an image of a file again with: slipway images load")
+		err = errors.New("its layers are not stored as archives on this host, like the layers of slipway's own large images; " +
+			"to store them, load the image from its file again with: slipway images load")
 	}
 	return target, err
 }
@@ -106,7 +106,7 @@ func manifestHere(ctx context.Context, store content.Store, target ocispec.Descr
 func (r Registry) resolver() (remotes.Resolver, error) {
 	authorities := x509.NewCertPool()
 	if !authorities.AppendCertsFromPEM(r.Authorities) {
-		return nil, errors.New("trust registry: its authority's file has no certificate in PEM form")
+		return nil, errors.New("trust registry: the file of its certificate authority contains no PEM certificate")
 	}
 	dial := func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return (&net.Dialer{Timeout: connectTimeout}).DialContext(ctx, network, r.Address)

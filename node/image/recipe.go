@@ -104,7 +104,7 @@ func (r Recipe) read() (*reading, error) {
 		return nil, err
 	}
 	if len(stages) != 1 {
-		return nil, fmt.Errorf("it has %d stages; without a builder, a recipe must have one", len(stages))
+		return nil, fmt.Errorf("it has %d stages; without a builder, a Dockerfile must have one stage", len(stages))
 	}
 	read := &reading{
 		commands: stages[0].Commands, arguments: map[string]string{}, args: map[string]string{}, names: map[string]bool{},

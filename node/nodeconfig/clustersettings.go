@@ -62,7 +62,7 @@ func (c *ClusterSettings) Run(ctx context.Context, ready func()) error {
 		}
 		changed, err := c.update(settings, restarted)
 		if err != nil {
-			slog.Warn("the settings of the cluster are not updated", "error", err)
+			slog.Warn("cannot update the settings of the cluster", "error", err)
 		}
 		if changed {
 			return errors.Join(os.Setenv(updatedVariable, "true"), ErrRestart)
