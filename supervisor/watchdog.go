@@ -15,7 +15,7 @@ import (
 func (s *Supervisor) feedWatchdog() (stop func()) {
 	limit, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
-		slog.Warn("the watchdog of systemd is not notified", "error", err)
+		slog.Warn("cannot notify systemd's watchdog", "error", err)
 	}
 	if limit <= 0 {
 		return func() {}

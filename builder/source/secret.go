@@ -106,7 +106,7 @@ func (s Secret) sshAuth(to *transport.Endpoint) (transport.AuthMethod, error) {
 	}
 	keys, err := gitssh.NewPublicKeys(user, s.Key, "")
 	if err != nil {
-		return nil, errors.New("the source secret's ssh-privatekey is not a private key without passphrase")
+		return nil, errors.New("the source secret's ssh-privatekey must be a private key without a passphrase")
 	}
 	keys.HostKeyCallback = ssh.InsecureIgnoreHostKey()
 	if s.KnownHosts != "" {

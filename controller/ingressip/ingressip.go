@@ -136,7 +136,7 @@ func (l *loop) release(key controller.Key) {
 func (l *loop) ensureAddress(ctx context.Context, key controller.Key, service *corev1.Service) error {
 	address := ingressAddress(service)
 	if address.IsValid() && !l.pool.claim(key, address) {
-		l.events.Eventf(service, corev1.EventTypeWarning, Reallocated, "The ingress IP %s is not free in the range %s. Another one will be allocated.", address, l.pool.network)
+		l.events.Eventf(service, corev1.EventTypeWarning, Reallocated, "The ingress IP %s is not free in the range %s. Another address will be allocated.", address, l.pool.network)
 		address = netip.Addr{}
 	}
 	if !address.IsValid() {

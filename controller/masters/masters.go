@@ -72,7 +72,7 @@ func (m *Membership) Run(ctx context.Context, ready func()) error {
 	defer ticker.Stop()
 	for {
 		if err := m.reconcile(ctx); err != nil && ctx.Err() == nil {
-			slog.Warn("the members of etcd are not checked", "error", err)
+			slog.Warn("cannot check the members of etcd", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -114,7 +114,7 @@ func (m *Membership) reconcile(ctx context.Context) error {
 		case err != nil:
 			return errors.Join(append(errs, err)...)
 		}
-		slog.Info("a master has got a vote in etcd", "node", l.Name)
+		slog.Info("a master now has a vote in etcd", "node", l.Name)
 	}
 	return errors.Join(errs...)
 }
