@@ -48,7 +48,7 @@ func debugProfileCommand(opts *options) *cobra.Command {
 			}
 			request := profile.Request{Name: name, Duration: duration, Text: file == ""}
 			if name == profile.CPU && file == "" {
-				return fmt.Errorf("save profile of %q: CPU time has no form as text; specify a file with -o", process)
+				return fmt.Errorf("save profile of %q: a CPU profile cannot be printed as text; specify a file with -o", process)
 			}
 			socket := h.ProfileSocket(process)
 			if file == "" {

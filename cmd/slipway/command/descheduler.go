@@ -24,10 +24,10 @@ func NewDescheduler() *cobra.Command {
 	var dryRun bool
 	command := &cobra.Command{
 		Use:   "descheduler --policy-config-file FILE",
-		Short: "Evict pods that fit better on other nodes, once",
-		Long: "Evict pods that fit better on other nodes, once. The policy is a DeschedulerPolicy of OpenShift 3.11 (descheduler/v1alpha1) or of\n" +
-			"Kubernetes (descheduler/v1alpha2). The command runs in a pod of the image localhost/slipway-descheduler, or with a kubeconfig. To\n" +
-			"evict pods regularly, set slipway.descheduler in master-config.yaml.",
+		Short: "Run one round of evicting pods that fit better on other nodes",
+		Long: "Run one round of evicting pods that fit better on other nodes. The policy is a DeschedulerPolicy of OpenShift 3.11\n" +
+			"(descheduler/v1alpha1) or of Kubernetes (descheduler/v1alpha2). The command runs in a pod of the image\n" +
+			"localhost/slipway-descheduler, or with a kubeconfig. To evict pods regularly, set slipway.descheduler in master-config.yaml.",
 		GroupID:       "host",
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,

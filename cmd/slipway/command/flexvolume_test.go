@@ -216,7 +216,7 @@ func TestDriverInUseIsRemovedOnlyWithForce(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(h.kubelet, "pods", "uid", "volumes", "example.com~loop", "data"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.run("remove", "example.com/loop"); err == nil || !strings.Contains(err.Error(), "1 volumes of pods and 0 devices") {
+	if _, err := h.run("remove", "example.com/loop"); err == nil || !strings.Contains(err.Error(), "use 1 of its volumes, and 0 of its devices") {
 		t.Errorf("without force: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(h.plugins, "example.com~loop", "loop")); err != nil {
@@ -243,7 +243,7 @@ func TestFailedCallReturnsError(t *testing.T) {
 	}
 }
 
-func TestCheckFailsFromVerdictInFlag(t *testing.T) {
+func TestCheckFailsFromResultInFlag(t *testing.T) {
 	h := newFlexvolumeHost(t)
 	// The driver reports success for an unsupported operation. The check reports this as a risk.
 	risky := h.file(t, `{"status":"Success","capabilities":{"attach":false}}`)

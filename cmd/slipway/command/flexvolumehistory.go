@@ -71,7 +71,7 @@ func pastCalls(h *host.Host, subject string) ([]flexvolume.PastCall, error) {
 		return subject != "" && c.Driver != subject && !c.Concerns(subject)
 	})
 	if len(selected) == 0 && subject != "" {
-		return nil, fmt.Errorf("no call of FlexVolume driver %[1]q, and none for a volume %[1]q, is recorded; `slipway flexvolume list` lists the drivers", subject)
+		return nil, fmt.Errorf("no calls of a FlexVolume driver or for a volume %q are recorded; `slipway flexvolume list` lists the drivers", subject)
 	}
 	return selected, nil
 }

@@ -60,7 +60,7 @@ const initTimeout = 15 * time.Second
 func awaitDriver(ctx context.Context, out io.Writer, h *host.Host, installed flexvolume.Installation) error {
 	status, err := supervisorStatus(ctx, h)
 	if errors.Is(err, errNotRunning) {
-		fmt.Fprintln(out, "slipway is not running; it uses the driver from its next start on")
+		fmt.Fprintln(out, "slipway is not running; it uses the driver after its next start")
 		return nil
 	}
 	if err != nil {
@@ -86,7 +86,7 @@ func awaitDriver(ctx context.Context, out io.Writer, h *host.Host, installed fle
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait for %s to initialize FlexVolume driver %q: not within %s; see slipway flexvolume list and slipway logs %s",
+			return fmt.Errorf("wait for %s to initialize FlexVolume driver %q: it is not ready after %s; see `slipway flexvolume list` and `slipway logs %s`",
 				strings.Join(waiting, " and "), installed.Driver, initTimeout, waiting[0])
 		case <-ticker.C:
 		}

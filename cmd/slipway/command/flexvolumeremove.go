@@ -22,7 +22,7 @@ func flexvolumeRemoveCommand(opts *options) *cobra.Command {
 			driver := args[0]
 			usage := flexvolume.UsageOf(h.Node.VolumeDirectory, driver)
 			if usage != (flexvolume.Usage{}) && !force {
-				return fmt.Errorf("remove FlexVolume driver %q: %d volumes of pods and %d devices of it are in use on this host; delete the pods, "+
+				return fmt.Errorf("remove FlexVolume driver %q: pods on this host use %d of its volumes, and %d of its devices are attached; delete the pods, "+
 					"or use --force: running pods keep their volumes, which Slipway unmounts with a copy of the driver", driver, usage.Pods, usage.Devices)
 			}
 			remaining, err := flexvolume.Remove(h.Node.VolumePluginDir(), driver)

@@ -36,7 +36,7 @@ func installCommand(opts *options) *cobra.Command {
 func installationRequest(opts *options, root *cobra.Command) (installation.Request, error) {
 	program, err := os.Executable()
 	if err != nil {
-		return installation.Request{}, fmt.Errorf("find own program: %w", err)
+		return installation.Request{}, fmt.Errorf("find this program: %w", err)
 	}
 	request := installation.Request{Program: program, Commands: map[string]*cobra.Command{"slipway": root, "oc": cli.Tree("oc")}}
 	if request.DataDir, err = filepath.Abs(opts.dataDir); err != nil {
@@ -59,7 +59,7 @@ func install(ctx context.Context, opts *options, root *cobra.Command, out io.Wri
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "Installed %d files and the service %s of systemd. Start it with: slipway up\n", len(files), installation.Service)
+	_, err = fmt.Fprintf(out, "Installed %d files and the systemd service %s. Start it with: slipway up\n", len(files), installation.Service)
 	return err
 }
 

@@ -123,7 +123,7 @@ func lbInstallCommand(opts *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Installed %d files and the service %[2]s of systemd. Start it with: systemctl start %[2]s\n",
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Installed %d files and the systemd service %[2]s. Start it with: systemctl start %[2]s\n",
 				len(files), installation.LoadBalancer)
 			return err
 		},

@@ -38,7 +38,7 @@ type linker struct {
 func newLinker(dataDir string, in io.Reader, out io.Writer) (linker, error) {
 	executable, err := os.Executable()
 	if err != nil {
-		return linker{}, fmt.Errorf("find own program: %w", err)
+		return linker{}, fmt.Errorf("find this program: %w", err)
 	}
 	client := filepath.Join(filepath.Dir(executable), "oc")
 	if _, err := os.Stat(client); err != nil {

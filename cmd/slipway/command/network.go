@@ -39,7 +39,7 @@ type networkPlace struct {
 }
 
 func (p *networkPlace) addFlag(command *cobra.Command) {
-	command.Flags().StringVar(&p.pod, "pod", "", "act in the network of this pod of this host, NAMESPACE/NAME, instead of the host's")
+	command.Flags().StringVar(&p.pod, "pod", "", "use the network of this pod on this host, NAMESPACE/NAME, instead of the host's network")
 }
 
 // open finds the pod's network namespace. The caller must close it.

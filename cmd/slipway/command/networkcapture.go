@@ -46,7 +46,7 @@ func networkCaptureCommand(opts *options) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringArrayVar(&c.podFlags, "pod", nil, "pod of this host, NAMESPACE/NAME; --device then names devices of the pod instead of the host")
+	flags.StringArrayVar(&c.podFlags, "pod", nil, "pod on this host, NAMESPACE/NAME; --device then names devices of the pod instead of the host")
 	flags.StringArrayVar(&c.devices, "device", nil, "network device of this host; can be repeated")
 	flags.StringVarP(&c.file, "write", "w", "", "file for the packets; - is standard output")
 	flags.StringArrayVar(&c.hosts, "host", nil, "only packets from or to this IP address; with two addresses, only packets between them")
@@ -74,7 +74,7 @@ func (c *packetCapture) validate() (filter capture.Filter, err error) {
 	for _, host := range c.hosts {
 		address, err := netip.ParseAddr(host)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("--host %q: must be an IP address; oc get pods -o wide prints those of pods", host))
+			errs = append(errs, fmt.Errorf("--host %q: must be an IP address; `oc get pods -o wide` prints the addresses of pods", host))
 		}
 		filter.Hosts = append(filter.Hosts, address)
 	}

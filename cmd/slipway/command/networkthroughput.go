@@ -46,12 +46,12 @@ func throughputServeCommand(opts *options) *cobra.Command {
 				return fmt.Errorf("%w; select another port with --port", err)
 			}
 			defer packets.Close()
-			fmt.Fprintf(cmd.ErrOrStderr(), "Serving measurements on port %d of TCP and UDP. Ctrl-C ends it.\n", port)
+			fmt.Fprintf(cmd.ErrOrStderr(), "Serving measurements on TCP and UDP port %d. Ctrl-C ends the command.\n", port)
 			return throughput.Serve(ctx, listener, packets)
 		},
 	}
 	place.addFlag(command)
-	command.Flags().Uint16Var(&port, "port", port, "port of TCP and UDP")
+	command.Flags().Uint16Var(&port, "port", port, "TCP and UDP port")
 	return command
 }
 
@@ -85,7 +85,7 @@ func throughputMeasureCommand(opts *options) *cobra.Command {
 
 func (m *measurement) run(cmd *cobra.Command, opts *options, host string) error {
 	if _, err := netip.ParseAddr(host); err != nil {
-		return fmt.Errorf("address %q: must be an IP address; oc get pods -o wide prints those of pods", host)
+		return fmt.Errorf("address %q: must be an IP address; `oc get pods -o wide` prints the addresses of pods", host)
 	}
 	if m.duration <= 0 || m.megabits <= 0 {
 		return errors.New("--duration and --rate must be positive")

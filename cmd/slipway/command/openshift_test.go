@@ -48,7 +48,7 @@ func TestOpenShiftStartRequiresSettingsInExistingFile(t *testing.T) {
 	for args, want := range map[string]string{
 		"--public-master=master.example.com":        `masterPublicURL is "" in ` + dir,
 		"master --cors-allowed-origins=//a,//b":     "corsAllowedOrigins is",
-		"node --config=/x --public-master=m":        "--config excludes --public-master",
+		"node --config=/x --public-master=m":        "--config cannot be used with --public-master",
 		"etcd":                                      "the argument must be master or node",
 		"--config=/does-not-exist/node-config.yaml": "/does-not-exist/node-config.yaml",
 	} {

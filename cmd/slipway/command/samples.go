@@ -109,7 +109,7 @@ func eachSample(cmd *cobra.Command, names []string, do func(*samples.Image, step
 			fmt.Fprintf(out, "[%d/%d] %s:%s  %s ...", i+1, len(selected), s.Name, s.Version, name)
 			stepStart := time.Now()
 			err := run()
-			fmt.Fprintf(out, " %.1fs (%.0fs in all)\n", time.Since(stepStart).Seconds(), time.Since(start).Seconds())
+			fmt.Fprintf(out, " %.1fs (%.0fs in total)\n", time.Since(stepStart).Seconds(), time.Since(start).Seconds())
 			return err
 		}
 		if err := do(s, step); err != nil {
@@ -179,7 +179,7 @@ func copyProgram(name, to string) error {
 	from := filepath.Join(filepath.Dir(own), name)
 	if _, err := os.Stat(from); err != nil {
 		if from, err = exec.LookPath(name); err != nil {
-			return fmt.Errorf("find program %q: it is neither in the directory of %s nor in the search path", name, own)
+			return fmt.Errorf("find program %q: it is neither in the directory of %s nor in PATH", name, own)
 		}
 	}
 	if err := copyFile(from, to); err != nil {

@@ -42,7 +42,7 @@ func (s *snapshotStatus) String() string {
 		text += fmt.Sprintf(", the newest is %s old", age(*s.Newest))
 	}
 	if s.Disabled {
-		text += "; no further ones are saved (slipway.etcdSnapshots.disabled)"
+		text += "; no new snapshots are saved (slipway.etcdSnapshots.disabled)"
 	}
 	return text
 }

@@ -118,7 +118,7 @@ func supervisorLog(h *host.Host) string {
 func spawn(h *host.Host, opts *options) (<-chan struct{}, error) {
 	executable, err := os.Executable()
 	if err != nil {
-		return nil, fmt.Errorf("find own program: %w", err)
+		return nil, fmt.Errorf("find this program: %w", err)
 	}
 	log, err := logfile.Open(h.LogFile(host.Supervisor))
 	if err != nil {

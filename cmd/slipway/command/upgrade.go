@@ -34,7 +34,7 @@ func upgradeCommand(opts *options) *cobra.Command {
 		Example: "  ./slipway upgrade --check",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !check {
-				return errors.New("the only action is --check; to upgrade, install the new program on host after host and restart Slipway there, the masters first")
+				return errors.New("the only action is --check; to upgrade, install the new program on one host after the other, the masters first, and restart Slipway there")
 			}
 			h, err := opts.loadMaster()
 			if err != nil {

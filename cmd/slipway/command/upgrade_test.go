@@ -23,7 +23,7 @@ apiserver_requested_deprecated_apis{group="batch",removed_release="1.38",resourc
 }
 
 func TestUpgradeOnlyChecks(t *testing.T) {
-	if err := runVerb(t.TempDir(), "upgrade"); err == nil || !strings.Contains(err.Error(), "install the new program on host after host") {
+	if err := runVerb(t.TempDir(), "upgrade"); err == nil || !strings.Contains(err.Error(), "install the new program on one host after the other") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -46,7 +46,7 @@ func (m Machine) files(request Request) (files []file, err error) {
 	if request.Program != m.path(programPath) { // otherwise, an administrator has installed it
 		content, err := os.ReadFile(request.Program)
 		if err != nil {
-			return nil, fmt.Errorf("read own program: %w", err)
+			return nil, fmt.Errorf("read this program: %w", err)
 		}
 		files = append(files, file{path: programPath, content: content, mode: 0o755})
 	}

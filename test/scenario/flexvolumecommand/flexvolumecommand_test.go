@@ -115,7 +115,7 @@ func TestDriverLifecycleByCommand(t *testing.T) {
 		}
 		return nil
 	})
-	if result := c.Slipway("flexvolume", "remove", driver); result.Code == 0 || !strings.Contains(result.Stderr, "1 volumes of pods") {
+	if result := c.Slipway("flexvolume", "remove", driver); result.Code == 0 || !strings.Contains(result.Stderr, "use 1 of its volumes") {
 		t.Errorf("removal while the driver is in use: %+v", result)
 	}
 	write(script + "# second\n")
