@@ -190,10 +190,10 @@ func TestFailedAddCleansUp(t *testing.T) {
 	b := newBench(t)
 	pod := hosttest.NewNamespace(t, "one")
 	for name, change := range map[string]func(*Config){
-		"no bridge":     func(c *Config) { c.Bridge = "nothing0" },
-		"no table":      func(c *Config) { c.NFTTable = "nothing"; ports(portMapping{HostPort: 1, ContainerPort: 1})(c) },
-		"bad protocol":  ports(portMapping{HostPort: 1, ContainerPort: 1, Protocol: "icmp"}),
-		"port too high": ports(portMapping{HostPort: 70000, ContainerPort: 1}),
+		"no bridge":        func(c *Config) { c.Bridge = "nothing0" },
+		"no table":         func(c *Config) { c.NFTTable = "nothing"; ports(portMapping{HostPort: 1, ContainerPort: 1})(c) },
+		"invalid protocol": ports(portMapping{HostPort: 1, ContainerPort: 1, Protocol: "icmp"}),
+		"port too high":    ports(portMapping{HostPort: 70000, ContainerPort: 1}),
 	} {
 		if _, err := b.plugin("ADD", pod, change); err == nil {
 			t.Errorf("%s: ADD succeeded", name)

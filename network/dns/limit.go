@@ -16,7 +16,7 @@ import (
 // owner of a name can make a query for the name wait that long.
 const maxClientQueries, maxQueries = 512, 8192
 
-var errBusy = errors.New("the client, or all together, have too many queries that wait for resolvers")
+var errBusy = errors.New("too many queries of this client, or of all clients, wait for resolvers")
 
 // limiter limits the number of queries in progress.
 type limiter struct {

@@ -64,7 +64,7 @@ func (u *upstreams) excludeLoops(ctx context.Context, servers []string) []string
 	var usable []string
 	for i, server := range servers {
 		if isLoop[i] {
-			slog.Warn("resolver forwards queries back to this DNS server and is not used; remove one of the two from the other's resolvers",
+			slog.Warn("resolver is not used, because it forwards queries back to this DNS server; remove it from the host's resolv.conf, or this DNS server from its forwarders",
 				"resolver", server, "self", u.self)
 			continue
 		}

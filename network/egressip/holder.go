@@ -60,7 +60,7 @@ func Hold(node netip.Addr, desired []netip.Addr) error {
 		errs = append(errs, hold(link, present, wanted))
 	}
 	if !isOnDevice && len(desired) > 0 {
-		errs = append(errs, fmt.Errorf("hold egress IPs: no device has the address %s of the node", node))
+		errs = append(errs, fmt.Errorf("add egress IPs: no device has the address %s of the node", node))
 	}
 	return errors.Join(errs...)
 }

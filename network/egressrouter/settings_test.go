@@ -86,7 +86,7 @@ func TestSettings(t *testing.T) {
 		{"unknown mode", map[string]string{modeVariable: "proxy"}, `EGRESS_ROUTER_MODE is "proxy", must be init, http-proxy or dns-proxy`},
 		{"no source", map[string]string{sourceVariable: ""}, `EGRESS_SOURCE is "", must be an IPv4 address`},
 		{"source of IPv6", map[string]string{sourceVariable: "2001:db8::1/64"}, "EGRESS_SOURCE is"},
-		{"source with a bad length", map[string]string{sourceVariable: "192.168.12.99/33"}, "EGRESS_SOURCE is"},
+		{"source with an invalid prefix length", map[string]string{sourceVariable: "192.168.12.99/33"}, "EGRESS_SOURCE is"},
 		{"no gateway", map[string]string{gatewayVariable: "router"}, `EGRESS_GATEWAY is "router", must be an IPv4 address`},
 		{"the same address", map[string]string{gatewayVariable: "192.168.12.99"}, "EGRESS_SOURCE and EGRESS_GATEWAY are the same address"},
 		{"no destination", map[string]string{destinationVariable: ""}, "EGRESS_DESTINATION is empty"},
@@ -149,7 +149,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-func TestBadSettingEndsProgram(t *testing.T) {
+func TestInvalidSettingEndsProgram(t *testing.T) {
 	none := func(string) string { return "" }
 	for name, args := range map[string][]string{
 		"EGRESS_SOURCE": nil, httpDestinationVariable: {HTTPProxyCommand}, dnsDestinationVariable: {DNSProxyCommand},

@@ -106,7 +106,7 @@ func (h *holder) flow(ctx context.Context, r route, tasks *sync.WaitGroup) *data
 		defer h.limit.release(tgt.service)
 		defer h.flows.remove(created)
 		if err := h.deliver(ctx, created); err != nil {
-			slog.Info("gave up datagrams to idle service", "service", tgt.service, "error", err)
+			slog.Info("dropped datagrams to idle service", "service", tgt.service, "error", err)
 		}
 	})
 	return created

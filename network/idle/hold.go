@@ -107,7 +107,7 @@ func (h *holder) hold(ctx context.Context, client *net.TCPConn) {
 	}
 	server, err := h.reach(holdCtx, source.Addr().Unmap(), tgt)
 	if err != nil {
-		slog.Info("gave up connection to idle service", "service", tgt.service, "error", err)
+		slog.Info("closed connection to idle service", "service", tgt.service, "error", err)
 		return
 	}
 	defer server.Close()

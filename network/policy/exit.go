@@ -174,7 +174,7 @@ func (s *enforcement) release(exits map[string]egressip.Exit) {
 	for _, t := range s.tables {
 		if family := t.networks.family(); !leaves(exits, family) {
 			if err := egressip.RemoveRule(family); err != nil {
-				slog.Error("route lookups remain slower", "error", err)
+				slog.Error("cannot remove the routing rule of egress IPs; route lookups remain slower", "error", err)
 			}
 		}
 	}

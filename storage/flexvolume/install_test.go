@@ -91,15 +91,15 @@ func TestInstallRejectsUnusableExecutable(t *testing.T) {
 	foreign := slices.Clone(self)
 	foreign[18], foreign[19] = 0xf3, 0 // e_machine = RISC-V
 	for name, test := range map[string]struct{ content, want string }{
-		"empty":                {"", "it is empty"},
-		"text":                 {"echo hello\n", "must begin with a line such as #!/bin/sh"},
-		"data":                 {"\x00\x01\x02\xff\xfe", "neither a Linux program nor a script"},
-		"no interpreter":       {"#!\n", "names no interpreter"},
-		"absent interpreter":   {"#!/usr/bin/no-such-shell -e\n", "its interpreter /usr/bin/no-such-shell is not on this machine"},
-		"absent with env":      {"#!/usr/bin/env -S no-such-python -u\n", "its interpreter no-such-python is not on this machine"},
-		"Windows line endings": {"#!/bin/sh\r\necho\r\n", "sed -i"},
-		"foreign program":      {string(foreign), "it is a program for EM_RISCV"},
-		"corrupt program":      {"\x7fELF\x02\x01\x01", "corrupt program"},
+		"empty":                            {"", "it is empty"},
+		"text":                             {"echo hello\n", "must begin with a line such as #!/bin/sh"},
+		"data":                             {"\x00\x01\x02\xff\xfe", "neither a Linux program nor a script"},
+		"no interpreter":                   {"#!\n", "names no interpreter"},
+		"absent interpreter":               {"#!/usr/bin/no-such-shell -e\n", "its interpreter /usr/bin/no-such-shell is not on this machine"},
+		"absent with env":                  {"#!/usr/bin/env -S no-such-python -u\n", "its interpreter no-such-python is not on this machine"},
+		"Windows line endings":             {"#!/bin/sh\r\necho\r\n", "sed -i"},
+		"program for another architecture": {string(foreign), "it is a program for EM_RISCV"},
+		"corrupt program":                  {"\x7fELF\x02\x01\x01", "corrupt program"},
 	} {
 		dir := filepath.Join(t.TempDir(), "plugins")
 		if _, err := Install(dir, "example.com/test", source(t, test.content)); err == nil || !strings.Contains(err.Error(), test.want) {

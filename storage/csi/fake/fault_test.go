@@ -51,7 +51,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-func TestLieChangesResponse(t *testing.T) {
+func TestFalseResponseIsSent(t *testing.T) {
 	d := New(Options{Plan: Always("CreateVolume", Fault{Lie: func(response proto.Message) {
 		response.(*csi.CreateVolumeResponse).Volume.CapacityBytes = 7
 	}})})

@@ -193,7 +193,7 @@ func (c *checker) secrets(ctx context.Context) {
 	case leaked:
 		c.result("secrets", Risk, "it prints a secret", "do not print secrets, not even in errors: output appears in logs and events; do not use set -x")
 	case len(commands) > 0:
-		c.result("secrets", Risk, fmt.Sprintf("a secret is in the command line of a process that it leaves behind: %q", commands), "pass secrets in a file or on standard input")
+		c.result("secrets", Risk, fmt.Sprintf("a secret is in the command line of a process that still runs: %q", commands), "pass secrets in a file or on standard input")
 	default:
 		c.result("secrets", OK, "it prints no secret", "")
 	}

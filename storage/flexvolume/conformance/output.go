@@ -155,6 +155,6 @@ func (c *checker) leftovers(context.Context) {
 	}
 	c.check("leftover-files", failure, Risk, "no file remains in the kubelet's directories", "remove the files that mount wrote: otherwise, the kubelet cannot remove the pod")
 	if err := c.sandbox.clear(); err != nil {
-		c.result("leftover-cleared", Risk, "not everything that remains could be removed: "+err.Error(), "remove it manually")
+		c.result("leftover-cleared", Risk, "the check could not remove everything that the driver left: "+err.Error(), "remove it manually")
 	}
 }

@@ -85,7 +85,7 @@ func (c *checker) repeated(ctx context.Context) {
 		} else if !errors.Is(outcome.Err, flexvolume.ErrNotSupported) {
 			err = l.repeat(ctx, op)
 			c.check(check, err, Risk, "it succeeds again",
-				"let "+string(op)+" succeed if it has been done already: Kubernetes repeats calls whose result it does not know")
+				"let "+string(op)+" succeed if it has been done already: Kubernetes repeats calls if it did not receive the result")
 		}
 		if err != nil {
 			_ = l.tearDown(ctx)
@@ -200,7 +200,7 @@ func (c *checker) readBack(ctx context.Context, l *lifecycle, data []byte) {
 		}
 	}
 	if failure = errors.Join(failure, l.tearDown(ctx)); failure != nil {
-		c.result("data", Wrong, "the second lifecycle of the volume: "+failure.Error(), "leave nothing behind that blocks the next pod")
+		c.result("data", Wrong, "the second lifecycle of the volume: "+failure.Error(), "remove everything that blocks the next pod")
 		return
 	}
 	c.result("data", OK, "a file of the first pod exists for the next pod", "")

@@ -47,7 +47,7 @@ func Make(ctx context.Context, t Type, path string) error {
 		err = fmt.Errorf("it is not one of %v", Types())
 	}
 	if err != nil {
-		return fmt.Errorf("make %s file system on %q: %w", t, path, err)
+		return fmt.Errorf("create %s file system on %q: %w", t, path, err)
 	}
 	return nil
 }
