@@ -71,9 +71,9 @@ func TestOperationsEndWithoutPolls(t *testing.T) {
 		options   Options
 		sandboxes string
 	}{
-		"default":              {Options{}, "running"},
-		"keep those of errors": {Options{KeepNamespaceOnError: true}, "broken running unknown"},
-		"keep all":             {Options{KeepNamespace: true}, "broken ended former running unknown"},
+		"default":     {Options{}, "running"},
+		"keep failed": {Options{KeepNamespaceOnError: true}, "broken running unknown"},
+		"keep all":    {Options{KeepNamespace: true}, "broken ended former running unknown"},
 	} {
 		b := abandoned(t, tt.options, phases, states)
 		for range 2 { // The second sweep changes nothing.

@@ -38,7 +38,7 @@ func ReleaseAfterStart(ctx context.Context) error {
 func releaseProgram() error {
 	program, err := os.Readlink("/proc/self/exe")
 	if err != nil {
-		return fmt.Errorf("find own program: %w", err)
+		return fmt.Errorf("find this program: %w", err)
 	}
 	return releaseMappings(program)
 }
@@ -47,7 +47,7 @@ func releaseProgram() error {
 func releaseMappings(program string) error {
 	maps, err := os.Open("/proc/self/smaps")
 	if err != nil {
-		return fmt.Errorf("read own mappings: %w", err)
+		return fmt.Errorf("read mappings of this process: %w", err)
 	}
 	defer maps.Close()
 	lines := bufio.NewScanner(maps)

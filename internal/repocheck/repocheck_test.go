@@ -117,7 +117,7 @@ func TestRulesReportViolations(t *testing.T) {
 		{"syntax error", checkSyntax, "kube/x.go", "package kube\n\nfunc {\n", "kube/x.go: cannot be parsed"},
 		{"unknown folder", checkFolders, "things/x.go", "package x\n", "things: folder is not in the vocabulary"},
 		{"folder that contains layers", checkFolders, "apigroup/x.go", "package x\n", "apigroup: folder is not in the vocabulary"},
-		{"known folder", checkFolders, "apigroup/user/store/x.go", "package x\n", ""},
+		{"listed folder", checkFolders, "apigroup/user/store/x.go", "package x\n", ""},
 		{"empty name", checkFolders, "kube/util/x.go", "package x\n", `folder name "util" does not describe the content`},
 
 		{"down", checkImports, "apigroup/user/x.go", importOf("apiserver"), ""},

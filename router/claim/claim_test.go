@@ -79,8 +79,8 @@ func TestOldestClaimApplies(t *testing.T) {
 		"second wildcard":                          {Policy{Wildcards: true}, []string{"a/1 *.x.com", "a/2 *.x.com"}, "1 2:HostAlreadyClaimed"},
 		"wildcard without domain":                  {Policy{Wildcards: true}, []string{"a/1 localhost*", "a/2 *.x"}, "1:InvalidHost 2"},
 		"no host":                                  {Policy{}, []string{"a/1 "}, "1:NoHostValue"},
-		"bad host":                                 {Policy{}, []string{"a/1 www_x.com", "a/2 -x.com"}, "1:InvalidHost 2:InvalidHost"},
-		"bad path":                                 {Policy{}, []string{"a/1 x.com/a b", "a/2 x.com/a\nb", "a/3 x.com/a?b", "a/4 x.com/%20"}, "1:InvalidPath 2:InvalidPath 3:InvalidPath 4"},
+		"invalid host":                             {Policy{}, []string{"a/1 www_x.com", "a/2 -x.com"}, "1:InvalidHost 2:InvalidHost"},
+		"invalid path":                             {Policy{}, []string{"a/1 x.com/a b", "a/2 x.com/a\nb", "a/3 x.com/a?b", "a/4 x.com/%20"}, "1:InvalidPath 2:InvalidPath 3:InvalidPath 4"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := judged(tt.policy, tt.routes...); got != tt.want {

@@ -44,7 +44,7 @@ func TestDefaultsMatchSpecification(t *testing.T) {
 	}
 }
 
-func TestBadValuesAreReported(t *testing.T) {
+func TestInvalidValuesAreReported(t *testing.T) {
 	_, err := Read(map[string]string{
 		"ROUTER_STRICT_SNI": "yes", "RELOAD_INTERVAL": "5 s", "STATS_PORT": "0", "ROUTER_TCP_BALANCE_SCHEME": "random", "ROUTE_LABELS": "a==b==c",
 		"ROUTER_COOKIE_NAME": "a;b", "ROUTER_LISTEN_ADDR": "1936", "ROUTER_SYSLOG_FORMAT": "a\nb", "ROUTER_SERVICE_SNI_PORT": "10443",

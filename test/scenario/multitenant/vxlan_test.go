@@ -147,11 +147,11 @@ func TestForgedVXLANIsDropped(t *testing.T) {
 		return func(f func() error) error { return s.red.inPod(pod, f) }
 	}
 	for name, err := range map[string]error{
-		"from a foreign address":           write(here, node, 0, "foreign"),
-		"from a pod of another host":       write(inPod("near"), node, 0, "pod of another host"),
-		"from a pod of the same host":      write(inPod(distant), node, 0, "pod of the same host"),
-		"with the network ID of a project": write(s.Do, s.red.address("near"), uint32(red), "another network"),
-		"with an address of another host":  write(s.Do, s.red.address("far"), 0, "address of another host"),
+		"from an address outside the pod network": write(here, node, 0, "foreign"),
+		"from a pod of another host":              write(inPod("near"), node, 0, "pod of another host"),
+		"from a pod of the same host":             write(inPod(distant), node, 0, "pod of the same host"),
+		"with the network ID of a project":        write(s.Do, s.red.address("near"), uint32(red), "another network"),
+		"with an address of another host":         write(s.Do, s.red.address("far"), 0, "address of another host"),
 	} {
 		// The kernel reports an error to the sender if a rule on the sender's host dropped the
 		// packet.
