@@ -161,11 +161,11 @@ func TestLogoutElsewhereEndsSession(t *testing.T) {
 		reports    int
 		want       int
 	}{
-		"no logout":                {"first", nil, 0, http.StatusOK},
-		"a logout":                 {"second", nil, 0, http.StatusUnauthorized},
-		"the first logout":         {"", nil, 0, http.StatusUnauthorized},
-		"the user is gone":         {"", missing, 0, http.StatusUnauthorized},
-		"the store cannot be read": {"first", errors.New("the store cannot be read"), 1, http.StatusUnauthorized},
+		"no logout":                 {"first", nil, 0, http.StatusOK},
+		"a logout":                  {"second", nil, 0, http.StatusUnauthorized},
+		"the first logout":          {"", nil, 0, http.StatusUnauthorized},
+		"the user no longer exists": {"", missing, 0, http.StatusUnauthorized},
+		"the store cannot be read":  {"first", errors.New("the store cannot be read"), 1, http.StatusUnauthorized},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)

@@ -21,7 +21,7 @@ await open(async (page) => {
   await page.getByText(`front.${project}.svc`).waitFor();
 
   await page.goto(`${root}/network`);
-  await page.getByRole('link', { name: /^Deployment front.*May be reached by Pods with role=client \(8080\/TCP\)/ }).waitFor();
+  await page.getByRole('link', { name: /^Deployment front.*Can be reached by Pods with role=client \(8080\/TCP\)/ }).waitFor();
   await check(page, 'network');
 
   // The Jenkins plugin reports this pipeline's stages.

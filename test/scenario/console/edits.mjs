@@ -60,7 +60,7 @@ await open(async (page) => {
   await stored();
 
   await edit('Edit lifecycle hooks');
-  const start = part('After the start of web');
+  const start = part('After web starts');
   await start.getByLabel('Type').selectOption('exec');
   await start.getByLabel('Command, row 1').fill('true');
   await check(page, 'lifecycle');
@@ -68,10 +68,10 @@ await open(async (page) => {
   await stored();
 
   await edit('Edit strategy');
-  await dialog.getByLabel('Maximum of unavailable pods').fill('0');
-  await dialog.getByLabel('Maximum of additional pods').fill('0');
+  await dialog.getByLabel('Maximum number of unavailable pods').fill('0');
+  await dialog.getByLabel('Maximum number of additional pods').fill('0');
   await dialog.getByText('One of the two maximums must be more than 0.').first().waitFor();
-  await dialog.getByLabel('Maximum of additional pods').fill('2');
+  await dialog.getByLabel('Maximum number of additional pods').fill('2');
   await save.click();
   await stored();
 

@@ -52,7 +52,7 @@ await open(
     await page.getByRole('button', { name: 'Actions' }).click();
     await page.getByRole('menuitem', { name: 'Start build' }).click();
     await page.getByText('Start build: not confirmed').waitFor();
-    await page.getByText('The action may have been completed.').waitFor();
+    await page.getByText('The action might have been completed.').waitFor();
     await shoot(page, 'not-confirmed');
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByText('The server accepted the request.').waitFor();

@@ -74,7 +74,7 @@ await open(async (page) => {
 
   // If the user may not see a page, the page lists users who can grant access.
   await page.goto(`${address}/console/project/kube-system/secrets`);
-  await page.getByText('You do not have the right to see this').waitFor();
+  await page.getByText('You do not have permission to see this').waitFor();
   await page.getByText('An administrator of project kube-system can grant it to you.').waitFor();
   await page.goto(`${root}/nothings/x`);
   await page.getByText('This does not exist').waitFor();

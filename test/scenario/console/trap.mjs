@@ -9,11 +9,11 @@ await open(async (page) => {
   await page.getByText(`This comes from the project ${evil}`).waitFor();
   await page.locator(`#field-project option:checked[value="${project}"]`).waitFor({ state: 'attached' });
   await page.getByRole('button', { name: 'Create', exact: true }).click();
-  await page.getByText('Create these objects with your rights?').waitFor();
-  await page.getByText(/^ClusterRoleBinding .* can give rights to users and programs$/).waitFor();
+  await page.getByText('Create these objects with your permissions?').waitFor();
+  await page.getByText(/^ClusterRoleBinding .* can grant permissions to users and programs$/).waitFor();
   await page.getByText(`ConfigMap planted is created in the project ${evil}`).waitFor();
   await page.getByRole('button', { name: 'Cancel' }).click();
-  await page.getByText('Create these objects with your rights?').waitFor({ state: 'detached' });
+  await page.getByText('Create these objects with your permissions?').waitFor({ state: 'detached' });
 
   await page.goto(`${address}/console/project/${evil}/deployments.apps/trap`);
   await page.getByRole('button', { name: 'Actions' }).click();

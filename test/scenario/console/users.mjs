@@ -42,6 +42,6 @@ await open(async (page, context) => {
   const shown = await seen(page);
   expect(!shown.includes(project) && !/developer/.test(shown), `the second user sees ${shown}`);
   await page.goto(`${root}/services`);
-  await page.getByText('You do not have the right to see this').waitFor();
+  await page.getByText('You do not have permission to see this').waitFor();
   await logOut();
 });

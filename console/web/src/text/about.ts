@@ -3,7 +3,7 @@ export const about = {
   title: 'About',
   body: 'Slipway is a container platform that is compatible with OpenShift 3, on Kubernetes.',
   version: 'Kubernetes',
-  development: 'Unknown, because this is a build for development',
+  development: 'Unknown, because this is a development build',
   commit: 'Commit',
   built: 'Built',
   account: 'Account',

@@ -2,11 +2,11 @@
 export const access = {
   whoCan: {
     title: 'Who can',
-    body: 'Find the users, groups and service accounts that have a right.',
+    body: 'Find the users, groups and service accounts that have a permission.',
     verb: 'Verb',
     resource: 'Resource',
     name: 'Name of the object',
-    nameHelp: 'Empty for all objects.',
+    nameHelp: 'Leave empty for all objects.',
     project: 'Project',
     anyProject: 'The whole cluster',
     find: 'Find',

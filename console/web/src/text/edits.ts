@@ -12,7 +12,7 @@ export const edits = {
     help: {
       readinessProbe: 'The container gets requests while the probe succeeds.',
       livenessProbe: 'The container restarts when the probe fails.',
-      startupProbe: 'The other probes start when this one succeeds.',
+      startupProbe: 'The other probes start when this probe succeeds.',
     },
     numbers: {
       initialDelaySeconds: 'Initial delay (seconds)',
@@ -25,8 +25,8 @@ export const edits = {
   lifecycle: {
     action: 'Edit lifecycle hooks',
     hooks: {
-      postStart: (container: string) => `After the start of ${container}`,
-      preStop: (container: string) => `Before the stop of ${container}`,
+      postStart: (container: string) => `After ${container} starts`,
+      preStop: (container: string) => `Before ${container} stops`,
     },
     help: {
       postStart: 'The container restarts if the hook fails.',
@@ -71,9 +71,9 @@ export const edits = {
       Recreate: 'Recreate: remove all pods first',
       Custom: 'Custom: your own image deploys',
     } as Record<string, string>,
-    maxUnavailable: 'Maximum of unavailable pods',
-    maxSurge: 'Maximum of additional pods',
-    amountHelp: 'A number or a percentage. Empty for 25%.',
+    maxUnavailable: 'Maximum number of unavailable pods',
+    maxSurge: 'Maximum number of additional pods',
+    amountHelp: 'A number or a percentage. Leave empty for 25%.',
     amountInvalid: 'Write a number or a percentage, such as 1 or 25%.',
     bothZero: 'One of the two maximums must be more than 0.',
     numbers: {
@@ -116,7 +116,7 @@ export const edits = {
     starts: { yes: 'Start a deployment', no: 'Do nothing' } as Record<string, string>,
     of: (container: string) => `Image of ${container}`,
     tag: 'Image stream tag',
-    tagHelp: 'A stream and a tag, such as app:latest, or project/app:latest. Empty for an image that does not change.',
+    tagHelp: 'A stream and a tag, such as app:latest, or project/app:latest. Leave empty for an image that does not change.',
     tagInvalid: 'Write a stream and a tag, such as app:latest or project/app:latest.',
     automatic: 'When the tag gets another image',
   },

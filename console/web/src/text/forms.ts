@@ -1,6 +1,6 @@
 /** forms contains the texts of the forms for new objects. */
 export const forms = {
-  nameHelp: 'Lower case letters, digits, hyphens and dots. It cannot be changed.',
+  nameHelp: 'Lower case letters, digits, hyphens and dots. You cannot change the name later.',
   nameInvalid: 'Use lower case letters, digits, hyphens and dots. Begin and end with a letter or digit.',
   byYAML: 'Write YAML instead',
   noChoices: (reason: string) => `The choices cannot be listed: ${reason}`,
@@ -49,7 +49,7 @@ export const forms = {
     sizeInvalid: 'Write a quantity such as 500Mi or 10Gi.',
   },
   route: {
-    hostHelp: 'Empty for a name that the router chooses.',
+    hostHelp: 'Leave empty for a name that the router chooses.',
     hostInvalid: 'Write a host name such as www.example.com',
     path: 'Path',
     pathInvalid: 'A path begins with /.',
@@ -63,7 +63,7 @@ export const forms = {
     terminations: { '': 'None: the route is not secure', edge: 'Edge: at the router', passthrough: 'Passthrough: in the pod', reencrypt: 'Re-encrypt: at the router and in the pod' } as Record<string, string>,
     insecure: 'Requests without TLS',
     insecures: { '': 'Reject', Redirect: 'Redirect to the secure address', Allow: 'Allow' } as Record<string, string>,
-    certificateHelp: 'Empty for the certificate of the router.',
+    certificateHelp: 'Leave empty for the certificate of the router.',
     authority: 'Certificate authority (PEM)',
     destination: 'Certificate authority of the pods (PEM)',
   },

@@ -1,7 +1,7 @@
 /** network contains the texts of pages about networks and routers. */
 export const network = {
   title: 'Network policies',
-  body: 'The allowed connections to the pods of this project, and from them if a policy restricts these.',
+  body: 'The allowed connections to the pods of this project, and from these pods if a policy restricts them.',
   drawing: 'Allowed connections',
   empty: 'This project runs no pods',
   everyone: 'Everyone',
@@ -21,8 +21,8 @@ export const network = {
   except: (cidr: string, except: string) => `${cidr} except ${except}`,
   allPorts: 'all ports',
   by: (policies: string) => `By ${policies}.`,
-  mayReach: (names: string) => `May reach ${names}.`,
-  reachableBy: (names: string) => `May be reached by ${names}.`,
+  mayReach: (names: string) => `Can reach ${names}.`,
+  reachableBy: (names: string) => `Can be reached by ${names}.`,
   policies: 'Policies',
   noPolicies: 'No network policy. All pods of the cluster can reach the pods of this project, unless the network plugin isolates projects.',
   egress: 'Egress firewall',
@@ -35,7 +35,7 @@ export const network = {
   netNamespace: 'Network of the project',
   netID: 'Network ID',
   egressIPs: 'Egress IP addresses',
-  ofPod: 'Who may reach this pod',
+  ofPod: 'Allowed connections to this pod',
   ports: 'Ports',
   policy: 'Policy',
   routers: {

@@ -2,13 +2,13 @@
 export const tools = {
   debug: {
     title: (name: string) => `Debug ${name}`,
-    body: 'A copy of the pod starts with a shell in place of the command, without probes and labels. It ends after an hour.',
+    body: 'A copy of the pod starts with a shell instead of its command, without probes and labels. It stops after an hour.',
     container: 'Container',
     root: 'Run as root, if a security context constraint allows it',
     start: 'Open a terminal',
     excessive: 'The service account of these pods may not run them',
-    excessiveHelp: 'The copy would run with your rights, and with it the other containers that the author of the object chose. Read the tab YAML first.',
-    startAnyway: 'Run it with my rights',
+    excessiveHelp: 'The copy would run with your permissions, and so would the other containers that the author of the object chose. Read the tab YAML first.',
+    startAnyway: 'Run it with my permissions',
     command: 'The same on the command line',
   },
   idle: {
