@@ -83,7 +83,7 @@ func parseSettings(text string) (*settings, error) {
 		}
 	}
 	if public, err := url.Parse(info.ConsolePublicURL); err == nil && public.Host != "" && public.Path+"/" != Path && public.Path != Path {
-		errs = append(errs, fmt.Errorf("clusterInfo.consolePublicURL: the path of %q is not %s", info.ConsolePublicURL, Path))
+		errs = append(errs, fmt.Errorf("clusterInfo.consolePublicURL: the path of %q must be %s", info.ConsolePublicURL, Path))
 	}
 	if public, err := url.Parse(info.MasterPublicURL); err == nil && strings.Trim(public.Path, "/") != "" {
 		errs = append(errs, fmt.Errorf("clusterInfo.masterPublicURL: %q has a path", info.MasterPublicURL))

@@ -148,7 +148,7 @@ func (p *Proxy) recordEvent(ctx context.Context, tgt target) error {
 		EventTime: metav1.NewMicroTime(now.Time), ReportingController: component, ReportingInstance: p.Host, Action: "Unidle",
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("create event that pods are needed: %w", err)
+		return fmt.Errorf("create event for needed pods: %w", err)
 	}
 	return nil
 }

@@ -22,8 +22,8 @@ func masterCommand(opts *options) *cobra.Command {
 	command.AddCommand(
 		&cobra.Command{
 			Use: "stop " + part, Short: "Stop a component of the control plane of this host, until it is started again", Args: cobra.ExactArgs(1),
-			Long: "Stop a component of the control plane of this host, until it is started again. In OpenShift 3, an administrator moves away the manifest\n" +
-				"of a static pod to do this. Without `controllers`, this host runs no controllers and no scheduler; another master takes over, if there is one.\n" +
+			Long: "Stop a component of the control plane of this host, until it is started again. To do this in OpenShift 3, an administrator moves the\n" +
+				"manifest of a static pod to another directory. Without `controllers`, this host runs no controllers and no scheduler; another master takes over, if there is one.\n" +
 				"Without `etcd`, the API server of this host does not serve either. The control plane restarts, and pods continue to run.",
 			RunE: func(cmd *cobra.Command, args []string) error { return setStopped(cmd, opts, args[0], true) },
 		},
