@@ -38,10 +38,9 @@ type CleanupConfig struct {
 }
 
 // Cleanup removes the complete network from the host: the pods' network namespaces, the devices,
-// the programs on network segments, and the nftables tables of the agent and of kube-proxy. It is
-// idempotent: it ignores missing
-// objects. Call it after the pods, the agent and the service proxy have stopped. It continues after
-// errors and returns all of them.
+// the programs on network segments, the nftables tables of the agent and of kube-proxy, and the
+// changes of IPv6 sysctls. It is idempotent: it ignores missing objects. Call it after the pods,
+// the agent and the service proxy have stopped. It continues after errors and returns all of them.
 func Cleanup(ctx context.Context, l CleanupConfig) error {
 	tables := []nat.Table{{Family: knftables.IPv4Family, Name: "kube-proxy"}, {Family: knftables.IPv6Family, Name: "kube-proxy"}}
 	for _, name := range append(l.Tables[:len(l.Tables):len(l.Tables)], l.NFTTable) {
@@ -51,7 +50,7 @@ func Cleanup(ctx context.Context, l CleanupConfig) error {
 			}
 		}
 	}
-	errs := []error{removeNamespaces(l.NetnsDir), removePodDevices(l.Bridge), removeRoutes(), vxlan.RemoveSegments(), egressip.RemoveRule(), egressip.Release()}
+	errs := []error{removeNamespaces(l.NetnsDir), removePodDevices(l.Bridge), removeRoutes(), vxlan.RemoveSegments(), egressip.RemoveRule(ipfamily.IPv4), egressip.RemoveRule(ipfamily.IPv6), egressip.Release()}
 	for _, name := range append([]string{l.Bridge}, l.Devices...) {
 		errs = append(errs, removeDevice(name))
 	}

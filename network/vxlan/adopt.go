@@ -205,7 +205,7 @@ func revokeOtherLayouts(device string) error {
 	})
 }
 
-// formerMap returns a map of the program that is attached to the device, or nil if there is none.
+// formerMap returns a map of a previous process's programs, or nil if there is no such map.
 func formerMap(device, name string) (former *ebpf.Map, err error) {
 	err = eachFormerMap(device, func(present string, m *ebpf.Map) (bool, error) {
 		if present == name && former == nil {
@@ -217,23 +217,43 @@ func formerMap(device, name string) (former *ebpf.Map, err error) {
 	return former, err
 }
 
-// eachFormerMap calls a function with each map of the programs that are attached to the device. It
-// closes the map, unless the function returns true.
-func eachFormerMap(device string, f func(name string, m *ebpf.Map) (keep bool, err error)) error {
+// formerPrograms returns the programs that are attached to the VXLAN device and to the devices on
+// network segments.
+func formerPrograms(device string) (programs []ebpf.ProgramID, err error) {
+	links, err := segmentLinks()
+	if err != nil {
+		return nil, err
+	}
 	link, err := find(device)
-	if err != nil || link == nil {
+	if err != nil {
+		return nil, err
+	}
+	if link != nil {
+		links = append(links, link)
+	}
+	for _, link := range links {
+		filters, err := netlink.FilterList(link, netlink.HANDLE_MIN_INGRESS)
+		if err != nil {
+			return nil, fmt.Errorf("list programs of device %q: %w", link.Attrs().Name, err)
+		}
+		for _, filter := range filters {
+			if program, isProgram := filter.(*netlink.BpfFilter); isProgram && program.Name == filterName {
+				programs = append(programs, ebpf.ProgramID(program.Id))
+			}
+		}
+	}
+	return programs, nil
+}
+
+// eachFormerMap calls a function with each map of a previous process's programs. It closes the map,
+// unless the function returns true.
+func eachFormerMap(device string, f func(name string, m *ebpf.Map) (keep bool, err error)) error {
+	programs, err := formerPrograms(device)
+	if err != nil {
 		return err
 	}
-	filters, err := netlink.FilterList(link, netlink.HANDLE_MIN_INGRESS)
-	if err != nil {
-		return fmt.Errorf("list programs of device %q: %w", device, err)
-	}
-	for _, filter := range filters {
-		program, isProgram := filter.(*netlink.BpfFilter)
-		if !isProgram {
-			continue
-		}
-		ids, err := mapsOf(ebpf.ProgramID(program.Id))
+	for _, program := range programs {
+		ids, err := mapsOf(program)
 		if err != nil {
 			return err
 		}

@@ -97,7 +97,8 @@ func segmentIngressProgram(m *kernelMaps) asm.Instructions {
 }
 
 // setSegments attaches the programs to the devices on the network segments of the hosts, and
-// detaches them from all other devices. mtu is the MTU of pods.
+// detaches them from all other devices. It does not replace programs of a previous process, because
+// the maps might not be complete yet. mtu is the MTU of pods.
 func (p *programs) setSegments(peers map[netip.Prefix]Peer, mtu int) error {
 	desired := map[int]bool{}
 	for subnet, peer := range peers {
@@ -123,10 +124,14 @@ func (p *programs) setSegments(peers map[netip.Prefix]Peer, mtu int) error {
 		}
 	}
 	for index := range desired {
-		isAttached, err := p.attachSegment(index, mtu)
-		if err != nil || !isAttached {
+		link, err := netlink.LinkByIndex(index)
+		isUsable := err == nil && isUsableSegment(link, mtu)
+		if isUsable && !p.segments[index] {
+			err = p.attachSegment(link)
+		}
+		if err != nil || !isUsable {
 			delete(p.segments, index)
-			errs = append(errs, err)
+			errs = append(errs, err, detachSegment(index))
 			continue
 		}
 		p.segments[index] = true
@@ -134,22 +139,37 @@ func (p *programs) setSegments(peers map[netip.Prefix]Peer, mtu int) error {
 	return errors.Join(errs...)
 }
 
-// attachSegment attaches the programs to a device, unless its frames have no Ethernet header, or
-// are too small for the packets of pods. The stack reports such packets to the pods.
-func (p *programs) attachSegment(index, mtu int) (isAttached bool, err error) {
-	link, err := netlink.LinkByIndex(index)
-	if err != nil {
-		return false, fmt.Errorf("find device %d: %w", index, err)
-	}
-	if link.Attrs().EncapType != "ether" || link.Attrs().MTU < mtu {
-		return false, detachSegment(index)
-	}
-	for parent, program := range segmentHooks(p.segmentEgress, p.segmentIngress) {
-		if err := attach(link, parent, segmentPriority, program); err != nil {
-			return false, err
+// isUsableSegment reports whether the frames of a device have Ethernet headers, and are large
+// enough for the packets of pods. The stack reports larger packets to the pods.
+func isUsableSegment(link netlink.Link, mtu int) bool {
+	return link.Attrs().EncapType == "ether" && link.Attrs().MTU >= mtu
+}
+
+// repairSegments attaches the programs to the devices again. It replaces programs of a previous
+// process.
+func (p *programs) repairSegments() error {
+	var errs []error
+	for index := range p.segments {
+		link, err := netlink.LinkByIndex(index)
+		if err == nil {
+			err = p.attachSegment(link)
+		}
+		if err != nil {
+			delete(p.segments, index)
+			errs = append(errs, err)
 		}
 	}
-	return true, nil
+	return errors.Join(errs...)
+}
+
+// attachSegment attaches the programs to a device.
+func (p *programs) attachSegment(link netlink.Link) error {
+	for parent, program := range segmentHooks(p.segmentEgress, p.segmentIngress) {
+		if err := attach(link, parent, segmentPriority, program); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // segmentHooks returns the programs by their tc hook.

@@ -70,7 +70,7 @@ func (p *programs) connectFormer(pod netip.Addr) error {
 	for offset, field := range map[int]uint32{localDevice: uint32(link.Attrs().Index), localRights: uint32(AllRights), localShare: share} {
 		binary.NativeEndian.PutUint32(value[offset:], field)
 	}
-	return errors.Join(p.shares.Put(share, make([]byte, p.shares.ValueSize())), p.locals.Put(pod.AsSlice(), value), attach(link, netlink.HANDLE_MIN_INGRESS, p.pod))
+	return errors.Join(p.shares.Put(share, make([]byte, p.shares.ValueSize())), p.locals.Put(pod.AsSlice(), value), attach(link, netlink.HANDLE_MIN_INGRESS, devicePriority, p.pod))
 }
 
 // upgrade replaces the process with one of this version.

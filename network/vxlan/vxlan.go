@@ -193,6 +193,12 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 	// After a restart, the process replaces the previous process's programs when its own programs
 	// are complete.
 	t.programs = current
+	if err := current.repairSegments(); err != nil {
+		slog.Warn("connections on a network segment take the path through the network stack", "error", err)
+		if err := current.setPeers(t.peers); err != nil {
+			return fmt.Errorf("set up VXLAN: %w", err)
+		}
+	}
 	if err := t.ensureDevice(current); err != nil {
 		return fmt.Errorf("set up VXLAN: %w", err)
 	}
