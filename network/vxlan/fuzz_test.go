@@ -62,8 +62,7 @@ func FuzzFrames(f *testing.F) {
 		for name, program := range map[string]*ebpf.Program{"egress": p.egress, "ingress": p.ingress, "pod": p.pod} {
 			verdict, _, err := program.Test(bytes.Clone(packet))
 			switch {
-			case err != nil:
-				t.Skipf("%s: the kernel does not accept the frame: %v", name, err)
+			case err != nil: // the kernel does not accept the frame
 			case name == "egress" && verdict == verdictPass && !there.Contains(target(packet)) && !there6.Contains(target(packet)):
 				t.Errorf("a packet to %s leaves the node: %x", target(packet), packet)
 			case name == "ingress" && verdict != verdictDrop:

@@ -55,8 +55,8 @@ func insideNetworks(host *kit.Host) (string, error) {
 	return string(output), err
 }
 
-// TestPodNetworksChangeOnARunningCluster first removes a network in which a host has its subnet, and
-// then restores it and adds another network.
+// TestPodNetworksChangeOnARunningCluster first removes a network in which a host has its subnet.
+// Then it restores this network and adds another network.
 func TestPodNetworksChangeOnARunningCluster(t *testing.T) {
 	c, host := newServers(t)
 	const first, hosts, added = firstNetwork + ":9", secondNetwork + ":8", "10.66.0.0/16:8"
