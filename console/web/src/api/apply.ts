@@ -46,15 +46,20 @@ async function applyOne(object: KubeObject, resource: Resource, project: string,
   const versioned = { ...resource, version };
   const query = dryRun ? '?dryRun=All' : '';
   const placed = resource.namespaced ? { ...object, metadata: { ...object.metadata, namespace } } : object;
+  const path = pathOf(versioned, namespace, object.metadata.name);
+  let current: KubeObject;
   try {
     return { object: await createOne(pathOf(versioned, namespace), placed, dryRun), resource, outcome: 'created' };
   } catch (error) {
-    if (!(error instanceof ApiError && error.status === 409 && error.reason === 'AlreadyExists')) {
+    // The server rejects a creation for a quota or a missing permission before it looks for the
+    // object.
+    if (!object.metadata.name || !(error instanceof ApiError) || !(error.reason === 'AlreadyExists' || error.status === 403)) {
       throw error;
     }
+    current = await get<KubeObject>(path).catch(() => {
+      throw error;
+    });
   }
-  const path = pathOf(versioned, namespace, object.metadata.name);
-  const current = await get<KubeObject>(path);
   const metadata = { ...placed.metadata, resourceVersion: placed.metadata.resourceVersion ?? current.metadata.resourceVersion };
   return { object: await put<KubeObject>(path + query, { ...placed, metadata }), resource, outcome: 'changed', before: current };
 }
