@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// Attachments calls drivers to attach, detach and expand volumes. It records the volumes that this process
-// and earlier processes have attached to nodes and not yet detached. Upstream loses some
+// Attachments calls drivers to attach, detach and expand volumes. It records the volumes that this
+// process and earlier processes have attached to nodes and not yet detached. Upstream loses some
 // attachments in a restart. The controller relies on node statuses, which list a volume only after
 // its attach has finished and before its detach starts. A kubelet that attaches volumes itself has
 // no record. A record exists from before attach until after detach.
