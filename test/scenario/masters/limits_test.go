@@ -103,7 +103,9 @@ func checkQuota(t *testing.T, masters map[string]*kit.Cluster) {
 	var creators sync.WaitGroup
 	for name, master := range masters {
 		for i := range allowedClaims {
-			creators.Go(func() { _ = create(t.Context(), master, fmt.Sprintf("%s-%d", name, i)) }) // most exceed the quota
+			creators.Go(func() {
+				_ = create(t.Context(), master, fmt.Sprintf("%s-%d", name, i)) // most exceed the quota
+			})
 		}
 	}
 	creators.Wait()
