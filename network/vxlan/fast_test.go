@@ -53,9 +53,9 @@ func connectionsNeedRights(t *testing.T, one, two podHost) {
 		opens    bool
 	}{
 		{"all", AllRights, AllRights, true},
-		{"only those to open and to accept", RightOpen | RightKeepOpened, RightAccept | RightKeepAccepted, true},
-		{"none to open", AllRights &^ RightOpen, AllRights, false},
-		{"none to accept", AllRights, AllRights &^ RightAccept, false},
+		{"only the rights to open and to accept", RightOpen | RightKeepOpened, RightAccept | RightKeepAccepted, true},
+		{"no right to open", AllRights &^ RightOpen, AllRights, false},
+		{"no right to accept", AllRights, AllRights &^ RightAccept, false},
 	} {
 		one.connect(tt.one)
 		two.connect(tt.two)

@@ -265,7 +265,7 @@ func TestNetworksChangeForRunningPods(t *testing.T) {
 		arrives bool
 	}{
 		{"a pod without a network", map[netip.Addr]uint32{}, "new", false},
-		{"its network is known", map[netip.Addr]uint32{one.pod("new"): 12}, "new", true},
+		{"its network is available", map[netip.Addr]uint32{one.pod("new"): 12}, "new", true},
 		{"its project is isolated", map[netip.Addr]uint32{one.pod("new"): 99}, "new", false},
 		{"its project is global", map[netip.Addr]uint32{one.pod("new"): 0}, "new", true},
 		{"the pod ends", map[netip.Addr]uint32{}, "new", false},
@@ -332,8 +332,8 @@ func TestForgedPacketsAreDropped(t *testing.T) {
 		{"a pod without a network", networkplugin.Multitenant, forgery{one, 12, web, two.pod("new"), ipv4}, false},
 		{"another network in another mode", networkplugin.NetworkPolicy, forgery{one, 13, till, two.pod("web"), ipv4}, true},
 		{"another network in flat mode", networkplugin.Subnet, forgery{one, 13, till, two.pod("web"), ipv4}, true},
-		{"a foreign host", networkplugin.Subnet, forgery{foreign, 0, web, two.pod("web"), ipv4}, false},
-		{"a foreign host with its own address", networkplugin.Subnet, forgery{foreign, 0, foreign.address, two.pod("web"), ipv4}, false},
+		{"a host outside the cluster", networkplugin.Subnet, forgery{foreign, 0, web, two.pod("web"), ipv4}, false},
+		{"a host outside the cluster, with its own address", networkplugin.Subnet, forgery{foreign, 0, foreign.address, two.pod("web"), ipv4}, false},
 		{"an address outside of the host's subnet", networkplugin.Subnet, forgery{one, 0, netip.MustParseAddr("10.128.9.2"), two.pod("web"), ipv4}, false},
 		{"an address of the receiver's subnet", networkplugin.Subnet, forgery{one, 0, two.pod("till"), two.pod("web"), ipv4}, false},
 		{"the address of the host", networkplugin.Subnet, forgery{one, 0, one.address, two.pod("web"), ipv4}, false},
