@@ -82,6 +82,7 @@ export const text = {
     load: 'A part of the console could not be loaded. The connection failed, or the console was updated.',
     connection: 'The connection to the server failed. Check the network and try again.',
     unknownOutcome: 'The connection failed before the server replied. The action might have been completed. Check before you try again.',
+    conflict: 'Your change was not saved, because the object has changed on the server.',
     whoCan: (project: string) => `An administrator of project ${project} can grant it to you.`,
     whoCanCluster: 'An administrator of the cluster can grant it to you.',
   },
