@@ -75,7 +75,7 @@ func runProcess(ctx context.Context, profileSocket string, gates map[string]bool
 	defer stopProfiles()
 	profiles.Go(func() {
 		if err := profile.Serve(profileCtx, profileSocket); err != nil {
-			slog.Warn("this process has no profiles", "error", err)
+			slog.Warn("cannot serve the profiles of this process", "error", err)
 		}
 	})
 	err = component.Run(ctx, entries, supervisor.Reporter(), func(ctx context.Context) {
@@ -91,6 +91,6 @@ func runProcess(ctx context.Context, profileSocket string, gates map[string]bool
 // ReleaseMemory releases memory that this process required only during its start.
 func ReleaseMemory(ctx context.Context) {
 	if err := memory.ReleaseAfterStart(ctx); err != nil {
-		slog.Warn("cannot release memory of the start", "error", err)
+		slog.Warn("cannot release the memory that only the start needed", "error", err)
 	}
 }

@@ -95,7 +95,7 @@ func (h *Host) Components() ([]component.Entry, error) { return Table().Build(h,
 // Started records that the control plane is ready with the current version.
 func (h *Host) Started() {
 	if err := h.VersionFile().Record(kube.Version()); err != nil {
-		slog.Warn("the version of the data is not recorded", "error", err)
+		slog.Warn("cannot record the version of the data", "error", err)
 	}
 }
 
@@ -213,7 +213,7 @@ func (h *Host) scheduler() (component.Component, error) {
 		Keys: config.SchedulerKeys(),
 		Prepare: func(next *config.Config) (func(), error) {
 			if next.Scheduler.ConfigMap != h.Scheduler.ConfigMap || next.Scheduler.ConfigMapNamespace != h.Scheduler.ConfigMapNamespace {
-				return nil, errors.New("another policy-configmap takes effect at the next start; run: slipway master-restart scheduler")
+				return nil, errors.New("a different policy-configmap takes effect when the scheduler restarts; run: slipway master-restart scheduler")
 			}
 			return upstream.Prepare(settings(next))
 		},
