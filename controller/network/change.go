@@ -26,8 +26,9 @@ func InForce(ctx context.Context, client networkclient.Interface, configured net
 }
 
 // rejection returns the reason why the configured networks cannot replace the current networks, or
-// "". Hosts keep their subnets, so each subnet must remain part of a network. If pods have IPv6
-// addresses, the subnet must also keep its number, from which these addresses are derived.
+// "". Hosts keep their subnets, so each subnet that is part of a network must remain part of one. If
+// pods have IPv6 addresses, the subnet must also keep its number, from which these addresses are
+// derived.
 func (c *Controllers) rejection(current *networkv1.ClusterNetwork, hosts []*networkv1.HostSubnet) string {
 	former := networksOf(current)
 	var problems []string
@@ -36,9 +37,10 @@ func (c *Controllers) rejection(current *networkv1.ClusterNetwork, hosts []*netw
 		if err != nil {
 			continue // the host gets a subnet later
 		}
-		if !slices.ContainsFunc(c.DualStack.IPv4, func(network dualstack.Network) bool {
-			return network.Bits() <= subnet.Bits() && network.Contains(subnet.Addr())
-		}) {
+		if !isPart(subnet, c.DualStack) {
+			if !isPart(subnet, former) {
+				continue // the host is not a node
+			}
 			problems = append(problems, fmt.Sprintf("no network contains the subnet %s of host %q", subnet, host.Name))
 			continue
 		}
@@ -53,6 +55,13 @@ func (c *Controllers) rejection(current *networkv1.ClusterNetwork, hosts []*netw
 	slices.Sort(problems)
 	return "rejected networkConfig.clusterNetworks of master-config.yaml: " + strings.Join(problems, "; ") +
 		"; restore the networks on all masters, or remove the hosts first"
+}
+
+// isPart reports whether one of the IPv4 networks contains the subnet.
+func isPart(subnet netip.Prefix, networks dualstack.Networks) bool {
+	return slices.ContainsFunc(networks.IPv4, func(network dualstack.Network) bool {
+		return network.Bits() <= subnet.Bits() && network.Contains(subnet.Addr())
+	})
 }
 
 // networksOf returns the pod networks in a ClusterNetwork. It ignores invalid networks.

@@ -113,3 +113,14 @@ func TestNetworksInUseStayInForce(t *testing.T) {
 		c.subnets("one 192.0.2.1 10.128.0.0/23", "three 192.0.2.3 10.66.0.0/24")
 	})
 }
+
+func TestSubnetsAreAllocatedOnlyFromNetworksInForce(t *testing.T) {
+	component := &Controllers{}
+	hosts := &hostSubnets{rejected: component.rejected}
+	for _, want := range []string{"not been compared", "no network contains"} {
+		if _, err := hosts.allocate(t.Context(), "one"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got error %v, want %q", err, want)
+		}
+		component.report("no network contains the subnet")
+	}
+}

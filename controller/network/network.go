@@ -51,10 +51,12 @@ type Controllers struct {
 
 	hosts networklisters.HostSubnetLister
 
-	mu      sync.Mutex
-	note    func(text string)
-	ready   bool
-	problem string // why the configured networks are rejected, or ""
+	mu    sync.Mutex
+	note  func(text string)
+	ready bool
+	// compared means that problem is valid.
+	compared bool
+	problem  string // why the configured networks are rejected, or ""
 }
 
 // Notes sets the function that reports why the configured networks are rejected.
@@ -67,15 +69,19 @@ func (c *Controllers) report(problem string) {
 	if problem != "" && problem != c.problem {
 		slog.Error("rejected the pod networks of the configuration", "error", problem)
 	}
-	c.problem = problem
+	c.compared, c.problem = true, problem
 	if c.note != nil && c.ready {
 		c.note(problem)
 	}
 }
 
+// rejected returns the reason why the configured networks are not in force, or "".
 func (c *Controllers) rejected() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if !c.compared {
+		return "the configured networks have not been compared with the cluster's networks yet"
+	}
 	return c.problem
 }
 
@@ -163,7 +169,9 @@ func (c *Controllers) reconcileNetwork(ctx context.Context, key controller.Key) 
 	if apierrors.IsNotFound(err) {
 		desired := c.Network.DeepCopy()
 		desired.Name = key.Name
-		_, err = client.Create(ctx, desired, metav1.CreateOptions{})
+		if _, err = client.Create(ctx, desired, metav1.CreateOptions{}); err == nil {
+			c.report("")
+		}
 		return wrap(err, "create ClusterNetwork %q", key.Name)
 	}
 	if err != nil {
