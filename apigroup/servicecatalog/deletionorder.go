@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
@@ -75,7 +76,8 @@ func (d *deletionOrder) Validate(ctx context.Context, a admission.Attributes, _ 
 		if err != nil {
 			return err
 		}
-		if !slices.ContainsFunc(list.(*v1beta1.ServiceBrokerList).Items, func(b v1beta1.ServiceBroker) bool { return usesSecret(&b, a.GetName()) }) {
+		name := nameOf(a)
+		if !slices.ContainsFunc(list.(*v1beta1.ServiceBrokerList).Items, func(b v1beta1.ServiceBroker) bool { return usesSecret(&b, name) }) {
 			return nil
 		}
 	}
@@ -89,6 +91,15 @@ func (d *deletionOrder) Validate(ctx context.Context, a admission.Attributes, _ 
 		}
 	}
 	return nil
+}
+
+// nameOf returns the name of the object that is deleted. A request that deletes a collection, such
+// as the namespace controller's, contains no name.
+func nameOf(a admission.Attributes) string {
+	if object, err := meta.Accessor(a.GetOldObject()); err == nil {
+		return object.GetName()
+	}
+	return a.GetName()
 }
 
 func usesSecret(broker *v1beta1.ServiceBroker, name string) bool {

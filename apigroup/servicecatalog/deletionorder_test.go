@@ -60,7 +60,9 @@ func TestBrokersOfDeletedProjectAreKept(t *testing.T) {
 				return &v1beta1.ServiceInstanceList{Items: []v1beta1.ServiceInstance{instance}}, nil
 			})
 			plugin.namespaces = corelisters.NewNamespaceLister(namespaces)
-			attributes := admission.NewAttributesRecord(nil, nil, schema.GroupVersionKind{}, tt.project, tt.name, tt.resource, "", admission.Delete, nil, false,
+			// The namespace controller deletes collections, whose requests have no name.
+			object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: tt.name}}
+			attributes := admission.NewAttributesRecord(nil, object, schema.GroupVersionKind{}, tt.project, "", tt.resource, "", admission.Delete, nil, false,
 				&user.DefaultInfo{Name: tt.user})
 			if err := plugin.Validate(t.Context(), attributes, nil); (err != nil) != tt.kept {
 				t.Errorf("error %v, want an error: %t", err, tt.kept)
