@@ -77,8 +77,8 @@ func (p plugin) Validate(_ context.Context, a admission.Attributes, _ admission.
 	if number := copiesOf(&pod.Spec); isNew && number > maxCopies {
 		return admission.NewForbidden(a, fmt.Errorf("the volumes of the pod contain %d secrets, ConfigMaps and items, the limit is %d: name fewer items, or omit them", number, maxCopies))
 	}
-	if number := watchedOf(&pod.Spec); number > maxWatched {
-		return admission.NewForbidden(a, fmt.Errorf("the pod refers to %d different secrets and ConfigMaps, the limit is %d: combine them, or use several pods", number, maxWatched))
+	if err := checkWatched(a, pod); err != nil {
+		return err
 	}
 	if number := mountsOf(&pod.Spec); number > maxMounts {
 		return admission.NewForbidden(a, fmt.Errorf("the pod has %d containers, volumes and mounts with subPath, the limit is %d: use several pods", number, maxMounts))

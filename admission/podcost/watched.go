@@ -1,6 +1,11 @@
 package podcost
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/admission"
+)
 
 // maxWatched is the maximum number of different secrets and ConfigMaps of a pod. The kubelet has a
 // watch for each of them, even if it does not exist, and starts at most 50 a second for all pods.
@@ -8,6 +13,16 @@ const maxWatched = 128
 
 // references contains the names of secrets and ConfigMaps.
 type references struct{ secrets, configMaps map[string]bool }
+
+// checkWatched rejects a pod that refers to too many secrets and ConfigMaps. Existing pods that
+// exceed the limit can get containers that refer to no others.
+func checkWatched(a admission.Attributes, pod *corev1.Pod) error {
+	old, existed := a.GetOldObject().(*corev1.Pod)
+	if number := watchedOf(&pod.Spec); number > maxWatched && !(existed && number <= watchedOf(&old.Spec)) {
+		return admission.NewForbidden(a, fmt.Errorf("the pod refers to %d different secrets and ConfigMaps, the limit is %d: combine them, or use several pods", number, maxWatched))
+	}
+	return nil
+}
 
 // watchedOf returns the number of different secrets and ConfigMaps to which a pod refers in
 // variables, volumes and pull secrets. It ignores the secrets of storage drivers, one for each

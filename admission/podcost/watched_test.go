@@ -39,8 +39,20 @@ func TestPodRefersToFewSecrets(t *testing.T) {
 				return plugin{expand: func(text string, _ func(string) string) string { return text }}.Validate(t.Context(), admission.NewAttributesRecord(pod, nil,
 					schema.GroupVersionKind{}, "shop", "web", corev1.SchemeGroupVersion.WithResource("pods"), "", admission.Create, &metav1.CreateOptions{}, false, nil), nil)
 			}
+			change := func(pod, old *corev1.Pod) error {
+				return plugin{expand: func(text string, _ func(string) string) string { return text }}.Validate(t.Context(), admission.NewAttributesRecord(pod, old,
+					schema.GroupVersionKind{}, "shop", "web", corev1.SchemeGroupVersion.WithResource("pods"), "ephemeralcontainers", admission.Update, &metav1.UpdateOptions{}, false, nil), nil)
+			}
 			if err := validate(pod); (err == nil) != ok || err != nil && !strings.Contains(err.Error(), "different secrets") {
 				t.Errorf("%d %s: %v", number, place, err)
+			}
+			debugged := pod.DeepCopy()
+			debugged.Spec.EphemeralContainers = make([]corev1.EphemeralContainer, 1)
+			if err := change(debugged, pod); err != nil {
+				t.Errorf("a container without references is added to a pod with %d %s: %v", number, place, err)
+			}
+			if add(debugged, "new"); (change(debugged, pod) == nil) != (number < maxWatched) {
+				t.Errorf("a reference is added to a pod with %d %s: %t", number, place, number >= maxWatched)
 			}
 			if err := validate(same); err != nil {
 				t.Errorf("the same object in %d %s: %v", number, place, err)
