@@ -16,26 +16,30 @@ import (
 // reads contains the streams and images that a request has read. A missing object is nil.
 type reads struct {
 	objects map[string]runtime.Object // by resource, namespace and name
-	// existing is the number of objects that exist.
-	existing int
+	// existing is the number of objects that exist, by resource.
+	existing map[string]int
 }
 
 // forRequest returns a copy of the plugin that reads each object at most once.
 func (p *policy) forRequest() *policy {
 	plugin := *p
-	plugin.reads = &reads{objects: map[string]runtime.Object{}}
+	plugin.reads = &reads{objects: map[string]runtime.Object{}, existing: map[string]int{}}
 	return &plugin
 }
 
+// maxReads is the maximum number of objects that are looked up for a request, including those that
+// do not exist.
+const maxReads = 10 * pull.MaxStreams
+
 // read returns an object, or nil if it does not exist. It returns an error after pull.MaxStreams
-// objects, because streams and images can be large.
+// existing objects of a resource, because streams and images can be large.
 func (p *policy) read(ctx context.Context, resource schema.GroupResource, namespace, name string) (runtime.Object, error) {
 	key := resource.Resource + "/" + namespace + "/" + name
 	if object, ok := p.reads.objects[key]; ok {
 		return object, nil
 	}
-	if p.reads.existing == pull.MaxStreams {
-		return nil, fmt.Errorf("the images are in more than %d image streams; create several objects", pull.MaxStreams)
+	if p.reads.existing[resource.Resource] == pull.MaxStreams || len(p.reads.objects) == maxReads {
+		return nil, fmt.Errorf("the object refers to more than %d %s; create several objects", pull.MaxStreams, resource.Resource)
 	}
 	object, err := p.deps.Stores[resource].Get(request.WithNamespace(ctx, namespace), name, &metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -46,6 +50,6 @@ func (p *policy) read(ctx context.Context, resource schema.GroupResource, namesp
 		return nil, fmt.Errorf("read %s %q: %w", resource.Resource, name, err)
 	}
 	p.reads.objects[key] = object
-	p.reads.existing++
+	p.reads.existing[resource.Resource]++
 	return object, nil
 }

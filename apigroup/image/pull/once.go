@@ -13,23 +13,25 @@ const MaxStreams = 100
 // Find returns an image stream, or nil if the stream does not exist.
 type Find func(namespace, name string) (*imagev1.ImageStream, error)
 
-// Once returns a function that calls find at most once for each stream. The function returns an
-// error after MaxStreams streams.
+// Once returns a function that calls find at most once for each stream, even if find returns an
+// error. The function returns an error after MaxStreams streams.
 func Once(find Find) Find {
 	type key struct{ namespace, name string }
-	streams := map[key]*imagev1.ImageStream{}
+	type result struct {
+		stream *imagev1.ImageStream
+		err    error
+	}
+	results := map[key]result{}
 	return func(namespace, name string) (*imagev1.ImageStream, error) {
 		k := key{namespace, name}
-		if stream, ok := streams[k]; ok {
-			return stream, nil
+		if r, ok := results[k]; ok {
+			return r.stream, r.err
 		}
-		if len(streams) == MaxStreams {
+		if len(results) == MaxStreams {
 			return nil, fmt.Errorf("an object cannot refer to more than %d image streams; create several objects", MaxStreams)
 		}
 		stream, err := find(namespace, name)
-		if err == nil {
-			streams[k] = stream
-		}
+		results[k] = result{stream, err}
 		return stream, err
 	}
 }

@@ -1,6 +1,7 @@
 package pull
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -8,9 +9,13 @@ import (
 )
 
 func TestStreamIsReadOnce(t *testing.T) {
+	errForbidden := errors.New("forbidden")
 	reads := 0
 	find := Once(func(_, name string) (*imagev1.ImageStream, error) {
 		reads++
+		if name == "forbidden" {
+			return nil, errForbidden
+		}
 		if name == "missing" {
 			return nil, nil
 		}
@@ -24,12 +29,17 @@ func TestStreamIsReadOnce(t *testing.T) {
 			t.Fatalf("missing stream: %v, error %v", stream, err)
 		}
 	}
-	if reads != 2 {
-		t.Errorf("%d reads of two streams", reads)
+	for range 1000 {
+		if _, err := find("bank", "forbidden"); !errors.Is(err, errForbidden) {
+			t.Fatalf("forbidden stream: %v", err)
+		}
+	}
+	if reads != 3 {
+		t.Errorf("%d reads of three streams", reads)
 	}
 	for i := range MaxStreams {
-		if _, err := find("shop", fmt.Sprint(i)); (err == nil) != (i < MaxStreams-2) {
-			t.Errorf("stream %d: %v", i+2, err)
+		if _, err := find("shop", fmt.Sprint(i)); (err == nil) != (i < MaxStreams-3) {
+			t.Errorf("stream %d: %v", i+3, err)
 		}
 	}
 }
