@@ -107,7 +107,10 @@ func (s *Attachments) call(ctx context.Context, c call, run func(context.Context
 	case c.attach || err != nil && !unsupported:
 		return errors.Join(err, end(true))
 	case c.node == "":
-		return errors.Join(err, end(false))
+		if endErr := end(false); endErr != nil {
+			return endErr
+		}
+		return err
 	}
 	if endErr := errors.Join(end(false), s.forget(c.attachment)); endErr != nil {
 		return endErr
