@@ -15,7 +15,7 @@ import (
 )
 
 // encryptionConfig returns the path of the cluster's encryption configuration. It returns "" if the
-// Cluster does not encrypt objects, or if an administrator has configured a different file.
+// cluster does not encrypt objects, or if an administrator has configured a different file.
 func (h *Host) encryptionConfig() (string, error) {
 	if kube.ConfiguresEncryption(arguments.Map(h.Master.KubernetesMasterConfig.APIServerArguments)) {
 		return "", nil

@@ -8,7 +8,7 @@ import (
 )
 
 // Join adds this host to a master's cluster and returns the host's role. The host must not have a
-// Cluster yet. The token determines whether the host becomes a node or a master. url is the URL of
+// cluster yet. The token determines whether the host becomes a node or a master. url is the URL of
 // the master's API server. If Join fails, either the host has not joined or the error explains how
 // to continue. The next Load reads the result.
 func (h *Host) Join(ctx context.Context, url string, token join.Token, router bool) (role string, err error) {

@@ -7,7 +7,7 @@ import (
 )
 
 // Prepare creates the addresses, credentials and files that the processes require. The supervisor
-// and each process call prepare. Only the first call makes changes.
+// and each process call Prepare. Only the first call makes changes.
 func (h *Host) Prepare() (err error) {
 	if err := h.findAddress(); err != nil {
 		return err

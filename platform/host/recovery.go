@@ -28,7 +28,7 @@ const restoredSnapshot = "restore.db"
 
 // RestoreEtcd replaces etcd's data with a snapshot. The caller must hold the supervisor's lock.
 // RestoreEtcd returns the directory that contains the previous data, or "" if there was none. In a
-// Cluster with several masters, this host is the only member afterwards.
+// cluster with several masters, this host is the only member afterwards.
 func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force bool) (previous string, err error) {
 	own, err := h.ownEtcd()
 	if err != nil {

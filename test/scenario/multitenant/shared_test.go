@@ -32,12 +32,14 @@ func sharedTenants(t *testing.T) tenants {
 		common.exists = true
 	}
 	t.Cleanup(func() {
-		if !t.Failed() {
-			s.restore(t)
-		}
 		if t.Failed() {
 			common.exists, common.number = false, common.number+1
 			s.OC("delete", "namespace", s.blue.Namespace, s.red.Namespace, "--wait=false")
+		}
+	})
+	t.Cleanup(func() { // runs first, and can end with a failure
+		if !t.Failed() {
+			s.restore(t)
 		}
 	})
 	return s
