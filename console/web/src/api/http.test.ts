@@ -45,17 +45,26 @@ describe('A network that changes', () => {
 
 describe('A change to an object that has changed since it was read', () => {
   const object = { apiVersion: 'v1', kind: 'Thing', metadata: { name: 'a', uid: '1', resourceVersion: '7', creationTimestamp: '' } };
-  const invalid = { kind: 'Status', reason: 'Invalid', message: 'an error in our request' };
+  const failedPatch = { kind: 'Status', reason: 'Invalid', message: 'the server rejected our request due to an error in our request' };
+  const conflict = (kind: string, name: string) => json({ kind: 'Status', reason: 'Conflict', message: `${kind} ${name} has changed`, details: { kind, name } }, 409);
 
   it('is rejected as a conflict', async () => {
-    network(json({ kind: 'Status', reason: 'Conflict', message: 'Operation cannot be fulfilled' }, 409), json(invalid, 422));
-    await expect(put('/api/v1/things/a', object)).rejects.toThrow(text.failure.conflict);
+    network(conflict('things', 'a:b'), conflict('things', 'a'), json(failedPatch, 422));
+    await expect(put('/api/v1/things/a%3Ab', object)).rejects.toThrow(text.failure.conflict);
+    await expect(put('/api/v1/things/a?dryRun=All', object)).rejects.toThrow(text.failure.conflict);
     await expect(patch('/api/v1/things/a', [unchanged(object)])).rejects.toThrow(text.failure.conflict);
   });
 
+  it('differs from a conflict about another object', async () => {
+    network(conflict('resourcequotas', 'a'), conflict('namespaces', 'a'), json({ kind: 'Status', reason: 'Conflict', message: 'a proxy refuses' }, 409));
+    await expect(put('/api/v1/things/a', object)).rejects.toThrow('resourcequotas a has changed');
+    await expect(put('/api/v1/namespaces/a/things/a', object)).rejects.toThrow('namespaces a has changed');
+    await expect(put('/api/v1/things/a', object)).rejects.toThrow('a proxy refuses');
+  });
+
   it('differs from an invalid change', async () => {
-    network(json({ ...invalid, details: { causes: [{ field: 'spec.size' }] } }, 422), json(invalid, 422));
-    await expect(patch('/api/v1/things/a', [unchanged(object)])).rejects.toThrow(invalid.message);
-    await expect(patch('/api/v1/things/a', [{ op: 'remove', path: '/spec' }])).rejects.toThrow(invalid.message);
+    network(json({ ...failedPatch, message: 'admission webhook "size" denied the request' }, 422), json(failedPatch, 422));
+    await expect(patch('/api/v1/things/a', [unchanged(object)])).rejects.toThrow('admission webhook "size" denied the request');
+    await expect(patch('/api/v1/things/a', [{ op: 'remove', path: '/spec' }])).rejects.toThrow(failedPatch.message);
   });
 });

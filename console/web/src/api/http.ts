@@ -12,8 +12,8 @@ export class ApiError extends Error {
     readonly status: number,
     readonly reason: string,
     message: string,
-    /** hasCauses means that the response names the invalid fields. */
-    readonly hasCauses = false,
+    /** details names the object of the failure. Its kind is a resource, such as pods. */
+    readonly details: { kind?: string; name?: string } = {},
   ) {
     super(message);
   }
@@ -64,9 +64,9 @@ export async function send(method: string, path: string, body?: unknown, options
 async function failure(response: Response): Promise<ApiError> {
   const content = await response.text();
   try {
-    const status = JSON.parse(content) as { kind?: string; reason?: string; message?: string; details?: { causes?: unknown[] } };
+    const status = JSON.parse(content) as { kind?: string; reason?: string; message?: string; details?: ApiError['details'] };
     if (status.kind === 'Status') {
-      return new ApiError(response.status, status.reason ?? '', status.message ?? response.statusText, Boolean(status.details?.causes?.length));
+      return new ApiError(response.status, status.reason ?? '', status.message ?? response.statusText, status.details);
     }
   } catch {
     // the response is not JSON
@@ -107,9 +107,22 @@ export async function create<T>(collection: string, name: string, body: unknown,
 /** put stores an object, unless it has changed since it was read. */
 export async function put<T>(path: string, body: unknown): Promise<T> {
   const response = await send('PUT', path, body).catch((error: unknown) => {
-    throw error instanceof ApiError && error.reason === 'Conflict' ? conflict() : error;
+    throw isConflictOf(path, error) ? conflict() : error;
   });
   return response.json() as Promise<T>;
+}
+
+/**
+ * isConflictOf means that the object at a path has changed. A conflict can also be about another
+ * object, such as a quota.
+ */
+function isConflictOf(path: string, error: unknown): boolean {
+  if (!(error instanceof ApiError) || error.reason !== 'Conflict') {
+    return false;
+  }
+  const { kind = '', name = '' } = error.details;
+  const [object = ''] = path.split('?');
+  return object.endsWith(`/${kind}/${encodeURIComponent(name)}`);
 }
 
 /** conflict returns the error of a change to an object that has changed since it was read. */
@@ -130,13 +143,16 @@ export function unchanged({ metadata }: KubeObject): object {
     : { op: 'test', path: '/metadata/generation', value: metadata.generation };
 }
 
+/** failedPatch is the API's message about a JSON patch with an operation that fails. */
+const failedPatch = 'the server rejected our request due to an error in our request';
+
 /**
- * patch sends a JSON patch for an object. If the patch contains unchanged, a rejection without
- * details is a conflict: the API does not say which operation of a patch fails.
+ * patch sends a JSON patch for an object. If the patch contains unchanged, a failed operation is a
+ * conflict: the API does not say which operation fails.
  */
 export async function patch<T>(path: string, operations: object[]): Promise<T> {
   const response = await send('PATCH', path, operations, { contentType: 'application/json-patch+json' }).catch((error: unknown) => {
-    const isConflict = error instanceof ApiError && error.status === 422 && !error.hasCauses && operations.some((operation) => 'op' in operation && operation.op === 'test');
+    const isConflict = error instanceof ApiError && error.status === 422 && error.message === failedPatch && operations.some((operation) => 'op' in operation && operation.op === 'test');
     throw isConflict ? conflict() : error;
   });
   return response.json() as Promise<T>;
