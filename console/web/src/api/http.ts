@@ -143,6 +143,14 @@ export function unchanged({ metadata }: KubeObject): object {
     : { op: 'test', path: '/metadata/generation', value: metadata.generation };
 }
 
+/**
+ * latest returns the later version of an object: the one that the watch shows, or the one that a
+ * request has returned before the watch shows it. Resource versions are increasing numbers.
+ */
+export function latest<T extends KubeObject>(watched: T, returned: T): T {
+  return Number(watched.metadata.resourceVersion) < Number(returned.metadata.resourceVersion) ? returned : watched;
+}
+
 /** failedPatch is the API's message about a JSON patch with an operation that fails. */
 const failedPatch = 'the server rejected our request due to an error in our request';
 

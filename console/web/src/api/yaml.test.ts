@@ -1,6 +1,8 @@
-import { describe, expect, it } from 'vitest';
-import { comparable, InvalidText, parseObjects, rebase, toYAML } from './yaml';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { comparable, InvalidText, parseObjects, rebase, store, toYAML } from './yaml';
 import type { KubeObject } from './types';
+
+afterEach(() => vi.unstubAllGlobals());
 
 describe('parseObjects', () => {
   it('reads documents, JSON and lists', () => {
@@ -47,10 +49,46 @@ describe('An edit of an object whose status changes', () => {
   it('keeps a typed version and a typed status', () => {
     const [base, current] = [version('1', 1, 0), version('2', 1, 1)];
     expect(rebase(version('', 2, 0), base, current)).toEqual(version('', 2, 0));
-    expect(rebase(version('1', 2, 5), base, current)).toEqual(version('2', 2, 5));
+    expect(rebase(version('1', 2, 5), base, current)).toEqual(version('1', 2, 5));
   });
 
   it('conflicts with a change to the spec', () => {
-    expect(comparable(version('2', 3, 0))).not.toBe(comparable(version('1', 1, 0)));
+    const [base, edited, current] = [version('1', 1, 0), version('1', 2, 0), version('2', 3, 0)];
+    expect(comparable(current)).not.toBe(comparable(base));
+    expect(rebase(edited, base, current)).toBe(edited);
+  });
+
+  /** serve answers requests with an object that changes before each of the first requests. */
+  function serve(...versions: ReturnType<typeof version>[]) {
+    const requests: string[] = [];
+    let [stored] = versions;
+    vi.stubGlobal('fetch', (_: string, { method, body }: RequestInit) => {
+      requests.push(method ?? '');
+      if (method === 'GET') {
+        return Promise.resolve(new Response(JSON.stringify(stored)));
+      }
+      stored = versions.shift() ?? stored;
+      const sent = JSON.parse(String(body)) as KubeObject;
+      const isCurrent = sent.metadata.resourceVersion === stored?.metadata.resourceVersion;
+      const conflict = { kind: 'Status', reason: 'Conflict', message: 'changed' };
+      return Promise.resolve(isCurrent ? new Response(String(body)) : new Response(JSON.stringify(conflict), { status: 409 }));
+    });
+    return requests;
+  }
+
+  it('is stored although the watched version is outdated', async () => {
+    const requests = serve(version('2', 1, 1), version('3', 1, 2));
+    const [base, edited] = [version('1', 1, 0), version('1', 2, 0)];
+    expect(await store('/things/a', edited, base, base)).toEqual(version('3', 2, 2));
+    expect(requests).toEqual(['PUT', 'GET', 'PUT', 'GET', 'PUT']);
+  });
+
+  it.each([
+    ['a change to the spec', version('1', 2, 0), version('2', 3, 0)],
+    ['an edited status', version('1', 1, 5), version('2', 1, 1)],
+  ])('is rejected for %s', async (_, edited, current) => {
+    const requests = serve(current);
+    await expect(store('/things/a', edited, version('1', 1, 0), version('1', 1, 0))).rejects.toThrow('changed');
+    expect(requests).toEqual(['PUT', 'GET']);
   });
 });

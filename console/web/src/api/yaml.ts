@@ -1,4 +1,5 @@
 import { parseAllDocuments, stringify } from 'yaml';
+import { ApiError, get, put } from './http';
 import type { KubeObject } from './types';
 
 /**
@@ -66,14 +67,38 @@ export function comparable(object: KubeObject): string {
 }
 
 /**
- * rebase returns an edited object as a change to the current version of the object, whose status
- * alone differs from the base of the edit.
+ * rebase returns an edited object as a change to the current version of the object. It returns the
+ * edited object itself if more than the status differs from the base of the edit, or if the edit
+ * contains a status or a resource version: the server then rejects an outdated edit.
  */
 export function rebase<T extends KubeObject & { status?: unknown }>(edited: T, base: T, current: T): T {
-  if (edited.metadata.resourceVersion !== base.metadata.resourceVersion) {
+  const isTyped = edited.metadata.resourceVersion !== base.metadata.resourceVersion || JSON.stringify(edited.status) !== JSON.stringify(base.status);
+  if (isTyped || comparable(current) !== comparable(base)) {
     return edited;
   }
-  const isSame = JSON.stringify(edited.status) === JSON.stringify(base.status);
-  const metadata = { ...edited.metadata, resourceVersion: current.metadata.resourceVersion };
-  return { ...edited, metadata, ...(isSame && current.status !== undefined && { status: current.status }) };
+  return { ...edited, metadata: { ...edited.metadata, resourceVersion: current.metadata.resourceVersion }, status: current.status };
+}
+
+/** maxAttempts is the maximum number of requests to store an object whose status keeps changing. */
+const maxAttempts = 5;
+
+/**
+ * store stores an edited object and returns the stored version. If only the object's status has
+ * changed since the edit began, also since its watched version, the edit still applies.
+ */
+export async function store<T extends KubeObject>(path: string, edited: T, base: T, watched: T): Promise<T> {
+  let current = watched;
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await put<T>(path, rebase(edited, base, current));
+    } catch (error) {
+      if (attempt === maxAttempts || !(error instanceof ApiError && error.reason === 'Conflict')) {
+        throw error;
+      }
+      current = await get<T>(path);
+      if (rebase(edited, base, current) === edited) {
+        throw error;
+      }
+    }
+  }
 }

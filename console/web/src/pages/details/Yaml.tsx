@@ -2,9 +2,9 @@ import { ActionGroup, Alert, Button } from '@patternfly/react-core';
 import { useState } from 'react';
 import { pathOf } from '../../api/discovery';
 import { useRights } from '../../api/hooks';
-import { put } from '../../api/http';
+import { latest } from '../../api/http';
 import { problemsOf, type Problem } from '../../api/schema/problems';
-import { comparable, parseObjects, rebase, toYAML } from '../../api/yaml';
+import { comparable, parseObjects, store, toYAML } from '../../api/yaml';
 import { text } from '../../text/en';
 import { download } from '../../ui/download';
 import Differences from '../../ui/Differences';
@@ -27,12 +27,13 @@ export default function Yaml({ resource, project, object }: TabProps) {
   const [cursor, setCursor] = useState<{ at: number }>();
   const name = object.metadata.name;
   const mayUpdate = rights.may('update', resource.group, resource.name, name);
-  const changed = object.metadata.resourceVersion !== base.metadata.resourceVersion;
+  const current = latest(object, base);
+  const changed = current.metadata.resourceVersion !== base.metadata.resourceVersion;
   const edited = source !== toYAML(base);
-  const conflicts = changed && edited && comparable(base) !== comparable(object);
+  const conflicts = changed && edited && comparable(base) !== comparable(current);
   const load = () => {
-    setBase(object);
-    setSource(toYAML(object));
+    setBase(current);
+    setSource(toYAML(current));
     setProblems([]);
   };
   if (changed && !edited) {
@@ -50,7 +51,7 @@ export default function Yaml({ resource, project, object }: TabProps) {
       if (!parsed || others.length > 0) {
         throw new Error(text.editor.one);
       }
-      const stored = await put<typeof object>(pathOf(resource, project, name), conflicts ? parsed : rebase(parsed, base, object));
+      const stored = await store(pathOf(resource, project, name), parsed as typeof object, base, current);
       setBase(stored);
       setSource(toYAML(stored));
     });
@@ -71,7 +72,7 @@ export default function Yaml({ resource, project, object }: TabProps) {
       <Problems problems={problems} show={({ from }) => setCursor({ at: from })} proceed={() => void save(true)} />
       {conflicts && (
         <Alert isInline component="h2" variant="warning" isLiveRegion title={text.editor.changed}>
-          <Differences applied={[{ resource, object, before: base, outcome: 'changed' }]} heading={() => text.editor.changes} />
+          <Differences applied={[{ resource, object: current, before: base, outcome: 'changed' }]} heading={() => text.editor.changes} />
         </Alert>
       )}
       <Outcome error={error} isDone={isDone} done={text.editor.saved} />
