@@ -1,4 +1,5 @@
 import { ExpandableSection } from '@patternfly/react-core';
+import { useState } from 'react';
 import type { Applied } from '../api/apply';
 import { comparable } from '../api/yaml';
 import { tools } from '../text/tools';
@@ -21,14 +22,20 @@ export default function Differences({ applied, heading = t.change }: Differences
     if (!before || isSame) {
       return <p key={index}>{isSame ? t.same(title) : t.create(title)}</p>;
     }
-    return (
-      <ExpandableSection key={index} toggleText={heading(title)} isExpanded>
-        <pre className="console-diff" role="group" tabIndex={0} aria-label={heading(title)}>
-          {context(changes).map((change, line) => (change ? <Line key={line} change={change} /> : <span key={line}>…{'\n'}</span>))}
-        </pre>
-      </ExpandableSection>
-    );
+    return <Changes key={index} heading={heading(title)} changes={changes} />;
   });
+}
+
+/** Changes shows the changed lines of an object, which the user can hide. */
+function Changes({ heading, changes }: { heading: string; changes: Change[] }) {
+  const [isExpanded, setIsExpanded] = useState(true);
+  return (
+    <ExpandableSection toggleText={heading} isExpanded={isExpanded} onToggle={(_, expanded) => setIsExpanded(expanded)}>
+      <pre className="console-diff" role="group" tabIndex={0} aria-label={heading}>
+        {context(changes).map((change, line) => (change ? <Line key={line} change={change} /> : <span key={line}>…{'\n'}</span>))}
+      </pre>
+    </ExpandableSection>
+  );
 }
 
 function Line({ change: { kind, line } }: { change: Change }) {

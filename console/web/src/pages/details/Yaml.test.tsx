@@ -69,6 +69,13 @@ it('rejects an edit of an object that has changed, and shows what has changed', 
   await screen.findByText(text.failure.conflict);
   show(version('2', 3, 0));
   await screen.findByText(text.editor.changed);
-  expect(screen.getByRole('group', { name: text.editor.changes }).textContent).toContain('+   size: 3');
+  const changes = screen.getByRole('group', { name: text.editor.changes });
+  expect(changes.textContent).toContain('+   size: 3');
+  expect(changes.closest('[aria-live]')).toBeNull(); // a screen reader would read all lines
+  const toggle = screen.getByRole('button', { name: text.editor.changes });
+  fireEvent.click(toggle);
+  expect(toggle.getAttribute('aria-expanded')).toBe('false');
+  fireEvent.click(toggle);
+  expect(toggle.getAttribute('aria-expanded')).toBe('true');
   expect(source()).toContain('size: 5');
 });

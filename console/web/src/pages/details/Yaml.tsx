@@ -71,9 +71,10 @@ export default function Yaml({ resource, project, object }: TabProps) {
       />
       <Problems problems={problems} show={({ from }) => setCursor({ at: from })} proceed={() => void save(true)} />
       {conflicts && (
-        <Alert isInline component="h2" variant="warning" isLiveRegion title={text.editor.changed}>
+        <>
+          <Alert isInline component="h2" variant="warning" isLiveRegion title={text.editor.changed} />
           <Differences applied={[{ resource, object: current, before: base, outcome: 'changed' }]} heading={() => text.editor.changes} />
-        </Alert>
+        </>
       )}
       <Outcome error={error} isDone={isDone} done={text.editor.saved} />
       <ActionGroup>
