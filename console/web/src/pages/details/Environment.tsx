@@ -7,6 +7,7 @@ import { text } from '../../text/en';
 import { ContainerSelect } from '../../ui/ContainerSelect';
 import { Outcome } from '../../ui/Outcome';
 import { useRequest } from '../../ui/useRequest';
+import { useRowFocus } from '../../ui/useRowFocus';
 import { containersOf, describe, isValid, patchOf, variablesOf, type Variable } from './environment';
 import type { TabProps } from './tabs';
 
@@ -48,6 +49,7 @@ function Variables({ resource, project, object, index }: TabProps & { index: num
     setEdited(next);
     reset();
   };
+  const focus = useRowFocus<HTMLInputElement>();
   const set = (at: number, part: Partial<Variable>) => edit(rows.map((row, i) => (i === at ? { ...row, ...part } : row)));
   const save = (event: FormEvent) => {
     event.preventDefault();
@@ -59,7 +61,7 @@ function Variables({ resource, project, object, index }: TabProps & { index: num
       {rows.map((variable, at) => (
         <Grid hasGutter md={4} key={at}>
           <GridItem>
-            <TextInput aria-label={text.environment.name(at + 1)} placeholder={text.name} autoComplete="off" readOnlyVariant={mayPatch ? undefined : 'default'} value={variable.name} onChange={(_, name) => set(at, { name })} />
+            <TextInput ref={focus.first(at)} aria-label={text.environment.name(at + 1)} placeholder={text.name} autoComplete="off" readOnlyVariant={mayPatch ? undefined : 'default'} value={variable.name} onChange={(_, name) => set(at, { name })} />
           </GridItem>
           <GridItem>
             <TextInput
@@ -73,7 +75,13 @@ function Variables({ resource, project, object, index }: TabProps & { index: num
           </GridItem>
           {mayPatch && variables.length > 0 && (
             <GridItem>
-              <Button variant="link" onClick={() => edit(variables.filter((_, i) => i !== at))}>
+              <Button
+                variant="link"
+                onClick={() => {
+                  focus.leave(at, rows.length);
+                  edit(variables.filter((_, i) => i !== at));
+                }}
+              >
                 {text.environment.remove(at + 1)}
               </Button>
             </GridItem>

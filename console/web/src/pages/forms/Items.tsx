@@ -1,5 +1,6 @@
 import { Button, Grid, GridItem, TextArea } from '@patternfly/react-core';
 import { text } from '../../text/en';
+import { useRowFocus } from '../../ui/useRowFocus';
 
 interface ItemsProps {
   label: string;
@@ -10,14 +11,21 @@ interface ItemsProps {
 /** Items edits a list of texts. Its last row is always empty. */
 export function Items({ label, items, change }: ItemsProps) {
   const rows = items.length === 0 ? [''] : items;
+  const focus = useRowFocus<HTMLTextAreaElement>();
   return (
     <Grid hasGutter>
       {rows.map((item, index) => (
         <GridItem key={index}>
           <Grid hasGutter md={6}>
-            <TextArea aria-label={text.forms.listItem(label, index + 1)} rows={1} resizeOrientation="vertical" value={item} onChange={(_, changed) => change(rows.map((row, i) => (i === index ? changed : row)))} />
+            <TextArea ref={focus.first(index)} aria-label={text.forms.listItem(label, index + 1)} rows={1} resizeOrientation="vertical" value={item} onChange={(_, changed) => change(rows.map((row, i) => (i === index ? changed : row)))} />
             {items.length > 0 && (
-              <Button variant="link" onClick={() => change(rows.filter((_, i) => i !== index))}>
+              <Button
+                variant="link"
+                onClick={() => {
+                  focus.leave(index, rows.length);
+                  change(rows.filter((_, i) => i !== index));
+                }}
+              >
                 {text.forms.removePair(index + 1)}
               </Button>
             )}

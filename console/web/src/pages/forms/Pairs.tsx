@@ -1,5 +1,6 @@
 import { Button, Grid, GridItem, TextArea, TextInput } from '@patternfly/react-core';
 import { text } from '../../text/en';
+import { useRowFocus } from '../../ui/useRowFocus';
 
 interface PairsProps {
   label: string;
@@ -10,16 +11,23 @@ interface PairsProps {
 /** Pairs edits keys with their values. Its last row is always empty. */
 export function Pairs({ label, pairs, change }: PairsProps) {
   const rows: [string, string][] = pairs.length === 0 ? [['', '']] : pairs;
+  const focus = useRowFocus<HTMLInputElement>();
   const set = (index: number, pair: [string, string]) => change(rows.map((row, i) => (i === index ? pair : row)));
   return (
     <Grid hasGutter role="group" aria-label={label}>
       {rows.map(([key, value], index) => (
         <GridItem key={index}>
           <Grid hasGutter md={4}>
-            <TextInput aria-label={text.forms.pairKey(index + 1)} placeholder={text.forms.key} autoComplete="off" value={key} onChange={(_, changed) => set(index, [changed, value])} />
+            <TextInput ref={focus.first(index)} aria-label={text.forms.pairKey(index + 1)} placeholder={text.forms.key} autoComplete="off" value={key} onChange={(_, changed) => set(index, [changed, value])} />
             <TextArea aria-label={text.forms.pairValue(index + 1)} placeholder={text.forms.value} rows={1} resizeOrientation="vertical" value={value} onChange={(_, changed) => set(index, [key, changed])} />
             {pairs.length > 0 && (
-              <Button variant="link" onClick={() => change(rows.filter((_, i) => i !== index))}>
+              <Button
+                variant="link"
+                onClick={() => {
+                  focus.leave(index, rows.length);
+                  change(rows.filter((_, i) => i !== index));
+                }}
+              >
                 {text.forms.removePair(index + 1)}
               </Button>
             )}
