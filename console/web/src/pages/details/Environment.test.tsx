@@ -35,6 +35,8 @@ async function open(object: LooseObject, ...responses: Response[]) {
   return { show: (shown: LooseObject) => rerender(tab(shown)) };
 }
 
+const value = (n: number) => screen.getByLabelText<HTMLInputElement>(text.environment.value(n));
+
 it('keeps the focus when the user removes variables', async () => {
   await open(version('1', 'a', 'b'));
   for (const n of [2, 1]) {
@@ -43,4 +45,26 @@ it('keeps the focus when the user removes variables', async () => {
     fireEvent.click(button);
     expect(document.activeElement).toBe(screen.getByLabelText(text.environment.name(1)));
   }
+});
+
+it('continues from the saved version before the watch shows it', async () => {
+  const { show } = await open(version('1', 'a'), new Response(JSON.stringify(version('2', 'b'))));
+  fireEvent.change(value(1), { target: { value: 'b' } });
+  fireEvent.click(screen.getByRole('button', { name: text.save }));
+  await screen.findByText(text.editor.saved);
+  expect(value(1).value).toBe('b');
+  fireEvent.change(value(1), { target: { value: 'c' } });
+  show(version('2', 'b'));
+  expect(screen.queryByText(text.editor.changed)).toBeNull();
+  expect(value(1).value).toBe('c');
+});
+
+it('hides a rejection when the user discards the edit', async () => {
+  await open(version('1', 'a'), new Response('not allowed', { status: 403 }));
+  fireEvent.change(value(1), { target: { value: 'b' } });
+  fireEvent.click(screen.getByRole('button', { name: text.save }));
+  await screen.findByText('not allowed');
+  fireEvent.click(screen.getByRole('button', { name: text.editor.reload }));
+  expect(screen.queryByText('not allowed')).toBeNull();
+  expect(value(1).value).toBe('a');
 });

@@ -2,7 +2,7 @@ import { ActionGroup, Alert, Button, Form, Grid, GridItem, TextInput, Toolbar, T
 import { useState, type FormEvent } from 'react';
 import { pathOf } from '../../api/discovery';
 import { useRights } from '../../api/hooks';
-import { patch } from '../../api/http';
+import { latest, patch } from '../../api/http';
 import { text } from '../../text/en';
 import { ContainerSelect } from '../../ui/ContainerSelect';
 import { Outcome } from '../../ui/Outcome';
@@ -35,16 +35,17 @@ export default function Environment(props: TabProps) {
 function Variables({ resource, project, object, index }: TabProps & { index: number }) {
   const rights = useRights(project);
   const [base, setBase] = useState(object);
-  const current = variablesOf(containersOf(base)[index]);
+  const newest = latest(object, base);
+  const current = variablesOf(containersOf(newest)[index]);
   const [edited, setEdited] = useState<Variable[]>();
   const { isBusy, isDone, error, send, reset } = useRequest();
   const mayPatch = rights.may('patch', resource.group, resource.name, object.metadata.name);
-  const variables = edited ?? variablesOf(containersOf(object)[index]);
+  const variables = edited ?? current;
   const rows = variables.length === 0 && mayPatch ? [{ name: '', value: '' }] : variables;
-  const hasChanged = edited !== undefined && JSON.stringify(variablesOf(containersOf(object)[index])) !== JSON.stringify(current);
+  const hasChanged = edited !== undefined && JSON.stringify(current) !== JSON.stringify(variablesOf(containersOf(base)[index]));
   const edit = (next: Variable[]) => {
     if (edited === undefined) {
-      setBase(object);
+      setBase(newest);
     }
     setEdited(next);
     reset();
@@ -54,7 +55,10 @@ function Variables({ resource, project, object, index }: TabProps & { index: num
   const save = (event: FormEvent) => {
     event.preventDefault();
     // Only changes to the environment are conflicts, not changes to the number of replicas.
-    send(() => patch(pathOf(resource, project, object.metadata.name), patchOf(hasChanged ? base : object, index, variables)).then(() => setEdited(undefined)));
+    send(async () => {
+      setBase(await patch<typeof object>(pathOf(resource, project, object.metadata.name), patchOf(hasChanged ? base : newest, index, variables)));
+      setEdited(undefined);
+    });
   };
   return (
     <Form onSubmit={save}>
@@ -100,7 +104,14 @@ function Variables({ resource, project, object, index }: TabProps & { index: num
           <Button variant="secondary" onClick={() => edit([...variables, { name: '', value: '' }])}>
             {text.environment.add}
           </Button>
-          <Button variant="link" isDisabled={edited === undefined} onClick={() => setEdited(undefined)}>
+          <Button
+            variant="link"
+            isDisabled={edited === undefined}
+            onClick={() => {
+              setEdited(undefined);
+              reset();
+            }}
+          >
             {text.editor.reload}
           </Button>
         </ActionGroup>

@@ -18,28 +18,61 @@ function version(resourceVersion: string, weight: number): LooseObject {
   return { apiVersion: 'route.openshift.io/v1', kind: 'Route', metadata: { name: 'shop', uid: '1', resourceVersion, creationTimestamp: '' }, spec };
 }
 
-it('does not replace weights that somebody else has set during the edit', async () => {
-  const request = vi.fn<typeof fetch>().mockImplementation((address) => {
+/** open renders the tab of a route. The server answers changes with the given responses. */
+async function open(object: LooseObject, ...responses: Response[]) {
+  const request = vi.fn<typeof fetch>().mockImplementation((address, init) => {
     const rules = [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }];
     const isReview = String(address).includes('rulesreviews');
-    return Promise.resolve(new Response(JSON.stringify(isReview ? { status: { resourceRules: rules } } : { metadata: {}, items: [] })));
+    const answer = isReview ? { status: { resourceRules: rules } } : { metadata: {}, items: [] };
+    return Promise.resolve((init?.method === 'PATCH' && responses.shift()) || new Response(JSON.stringify(answer)));
   });
   vi.stubGlobal('fetch', request);
   vi.stubGlobal('WebSocket', class {});
   const client = new QueryClient();
-  const tab = (object: LooseObject) => (
+  const tab = (shown: LooseObject) => (
     <QueryClientProvider client={client}>
-      <Traffic resource={resource} project="boutique" object={object} />
+      <Traffic resource={resource} project="boutique" object={shown} />
     </QueryClientProvider>
   );
-  const { rerender } = render(tab(version('1', 50)));
-  fireEvent.click(await screen.findByRole('button', { name: tools.traffic.remove('preview') }));
-  rerender(tab(version('2', 50)));
+  const { rerender } = render(tab(object));
+  await removal();
+  const patches = () => request.mock.calls.filter(([, init]) => init?.method === 'PATCH').map(([, init]) => JSON.parse(String(init?.body)) as unknown[]);
+  return { patches, show: (shown: LooseObject) => rerender(tab(shown)) };
+}
+
+const removal = () => screen.findByRole('button', { name: tools.traffic.remove('preview') });
+const save = () => fireEvent.click(screen.getByRole('button', { name: text.save }));
+
+it('does not replace weights that somebody else has set during the edit', async () => {
+  const { patches, show } = await open(version('1', 50), new Response(JSON.stringify(version('4', 50))));
+  fireEvent.click(await removal());
+  show(version('2', 50));
   expect(screen.queryByText(text.editor.changed)).toBeNull();
-  rerender(tab(version('3', 10)));
+  show(version('3', 10));
   expect(screen.getByText(text.editor.changed)).toBeTruthy();
-  fireEvent.click(screen.getByRole('button', { name: text.save }));
-  await waitFor(() => expect(request.mock.calls.some(([, init]) => init?.method === 'PATCH')).toBe(true));
-  const [, options] = request.mock.calls.find(([, init]) => init?.method === 'PATCH') ?? [];
-  expect(JSON.parse(String(options?.body))[0]).toEqual({ op: 'test', path: '/metadata/resourceVersion', value: '1' });
+  save();
+  await waitFor(() => expect(patches()).toHaveLength(1));
+  expect(patches()[0]?.[0]).toEqual({ op: 'test', path: '/metadata/resourceVersion', value: '1' });
+});
+
+it('continues from the saved version before the watch shows it', async () => {
+  const { patches, show } = await open(version('1', 50), new Response(JSON.stringify(version('2', 20))), new Response(JSON.stringify(version('3', 20))));
+  fireEvent.click(await removal());
+  save();
+  await screen.findByText(text.editor.saved);
+  fireEvent.click(await removal());
+  show(version('2', 20));
+  expect(screen.queryByText(text.editor.changed)).toBeNull();
+  save();
+  await waitFor(() => expect(patches()).toHaveLength(2));
+  expect(patches()[1]?.[0]).toEqual({ op: 'test', path: '/metadata/resourceVersion', value: '2' });
+});
+
+it('hides a rejection when the user discards the edit', async () => {
+  await open(version('1', 50), new Response('not allowed', { status: 403 }));
+  fireEvent.click(await removal());
+  save();
+  await screen.findByText('not allowed');
+  fireEvent.click(screen.getByRole('button', { name: text.editor.reload }));
+  expect(screen.queryByText('not allowed')).toBeNull();
 });

@@ -2,7 +2,7 @@ import { ActionGroup, Alert, Button, Form, FormGroup, FormSelect, FormSelectOpti
 import { useState, type FormEvent } from 'react';
 import { pathOf } from '../../api/discovery';
 import { useObjects, useRights } from '../../api/hooks';
-import { patch, unchanged } from '../../api/http';
+import { latest, patch, unchanged } from '../../api/http';
 import { commandOf, operationsOf, sharesOf, trafficOf, type Backend } from '../../api/traffic';
 import type { Route } from '../../api/routes';
 import { text } from '../../text/en';
@@ -24,21 +24,25 @@ export default function Traffic({ resource, project = '', object }: TabProps) {
   const services = useObjects(`/api/v1/namespaces/${encodeURIComponent(project)}/services`);
   const [edited, setEdited] = useState<Backend[]>();
   const { isBusy, isDone, error, send, reset } = useRequest();
-  const current = trafficOf(object as unknown as Route);
+  const newest = latest(object, base);
+  const current = trafficOf(newest as unknown as Route);
   const backends = edited ?? current;
   const conflicts = edited !== undefined && JSON.stringify(current) !== JSON.stringify(trafficOf(base as unknown as Route));
   const shares = sharesOf(backends);
   const mayPatch = rights.may('patch', resource.group, resource.name, object.metadata.name);
   const edit = (next: Backend[]) => {
     if (edited === undefined) {
-      setBase(object);
+      setBase(newest);
     }
     setEdited(next);
     reset();
   };
   const save = (event: FormEvent) => {
     event.preventDefault();
-    send(() => patch(pathOf(resource, project, object.metadata.name), [unchanged(conflicts ? base : object), ...operationsOf(backends)]).then(() => setEdited(undefined)));
+    send(async () => {
+      setBase(await patch<typeof object>(pathOf(resource, project, object.metadata.name), [unchanged(conflicts ? base : newest), ...operationsOf(backends)]));
+      setEdited(undefined);
+    });
   };
   const others = services.items.map(({ metadata }) => metadata.name).filter((name) => !backends.some((backend) => backend.name === name));
   return (
@@ -79,7 +83,14 @@ export default function Traffic({ resource, project = '', object }: TabProps) {
             <Button type="submit" isLoading={isBusy} isDisabled={isBusy || edited === undefined}>
               {text.save}
             </Button>
-            <Button variant="link" isDisabled={edited === undefined} onClick={() => setEdited(undefined)}>
+            <Button
+              variant="link"
+              isDisabled={edited === undefined}
+              onClick={() => {
+                setEdited(undefined);
+                reset();
+              }}
+            >
               {text.editor.reload}
             </Button>
           </ActionGroup>
