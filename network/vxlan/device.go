@@ -21,18 +21,8 @@ import (
 // gateway returns a node's address in its pod subnet.
 func gateway(subnet netip.Prefix) netip.Addr { return cni.Gateway(subnet) }
 
-// ensure creates or repairs the device. The device is up only if the programs are attached to it:
-// without them, it would accept packets from any sender. isNew means that ensure created the device
-// or replaced the previous device.
-func (d Device) ensure(p *programs, peers map[netip.Prefix]Peer) (isNew bool, err error) {
-	link, isNew, err := d.create()
-	if err != nil {
-		return false, err
-	}
-	return isNew, d.configure(link, p, peers)
-}
-
-// configure attaches the programs to the device and sets the device up.
+// configure attaches the programs to the device and sets the device up. The device is up only if the
+// programs are attached to it: without them, it would accept packets from any sender.
 func (d Device) configure(link netlink.Link, p *programs, peers map[netip.Prefix]Peer) error {
 	for parent, program := range map[uint32]*ebpf.Program{netlink.HANDLE_MIN_EGRESS: p.egress, netlink.HANDLE_MIN_INGRESS: p.ingress} {
 		if err := attach(link, parent, devicePriority, program); err != nil {

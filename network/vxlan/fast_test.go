@@ -3,6 +3,7 @@ package vxlan
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"regexp"
@@ -248,6 +249,50 @@ func restartedProcessKeepsConnections(t *testing.T, one, two podHost) {
 		}
 		two.follow()
 		two.ensure()
+	}
+}
+
+// TestRestartSendsNoPacketsToTheStack sends packets through an open connection while the process
+// starts. The last start fails, because the VXLAN device cannot have the MTU.
+func TestRestartSendsNoPacketsToTheStack(t *testing.T) {
+	onEachPath(t, restartSendsNoPacketsToTheStack)
+}
+
+func restartSendsNoPacketsToTheStack(t *testing.T, one, two podHost) {
+	conn, err := one.dial(two.podAddress)
+	if err != nil || !echoes(conn) {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 2)
+	go func() { _, err := io.Copy(io.Discard, conn); ended <- err }()
+	go func() {
+		for err := error(nil); err == nil; {
+			_, err = conn.Write(make([]byte, 1024))
+		}
+		ended <- err
+	}()
+	for _, isLast := range []bool{false, false, false, true} {
+		for _, h := range []podHost{one, two} {
+			h.tunnel.programs.close()
+			*h.tunnel = Tunnel{}
+			h.follow()
+			d, fails := h.device(), isLast && !h.absent
+			if fails {
+				d.MTU = 1 << 20
+			}
+			if err := h.Try(func() error { return h.tunnel.Ensure(d, h.peers) }); (err != nil) != fails {
+				t.Fatalf("start with the MTU %d: %v", d.MTU, err)
+			}
+		}
+	}
+	conn.Close()
+	for range cap(ended) {
+		<-ended
+	}
+	for _, h := range []podHost{one, two} {
+		if chain := h.run("nft", "list", "chain", "ip", "test", "forward"); !strings.Contains(chain, "counter packets 0") {
+			t.Errorf("host %s: the stack gets packets of a direct connection:\n%s", h.Name, chain)
+		}
 	}
 }
 

@@ -116,7 +116,7 @@ func newPodHost(t *testing.T, h *host) podHost {
 	p.inPod("ip", "route", "add", gateway(h.subnet).String(), "dev", "eth0")
 	p.inPod("ip", "route", "add", "default", "via", gateway(h.subnet).String())
 	p.inPod("ip", "neighbor", "replace", gateway(h.subnet).String(), "lladdr", cni.HardwareAddress(gateway(h.subnet)).String(), "dev", "eth0", "nud", "permanent")
-	p.rules("add chain ip test forward { type filter hook forward priority 0; meta l4proto tcp drop; }")
+	p.rules(stackRules)
 	p.namespace.Do(t, func() error {
 		listener, err := net.Listen("tcp4", ":80")
 		if err != nil {
@@ -136,6 +136,9 @@ func newPodHost(t *testing.T, h *host) podHost {
 	})
 	return p
 }
+
+// stackRules drops and counts the TCP packets that pass the forward hook of the network stack.
+const stackRules = "add chain ip test forward { type filter hook forward priority 0; meta l4proto tcp counter drop; }"
 
 // rules replaces the host's rules.
 func (p podHost) rules(lines ...string) {

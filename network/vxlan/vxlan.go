@@ -209,25 +209,28 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 	return nil
 }
 
-// ensureDevice creates or repairs the device, and makes the pods' program use it.
+// ensureDevice creates or repairs the device. The programs know the device before they are attached
+// to it: otherwise, they would pass packets of open direct connections to the stack.
 func (t *Tunnel) ensureDevice(p *programs) error {
 	if t.device.Absent {
 		p.deviceIndex = 0
 		return removeDevice(t.device.Name)
 	}
-	isNew, err := t.device.ensure(p, t.peers)
+	link, isNew, err := t.device.create()
 	if err != nil {
+		return err
+	}
+	p.deviceIndex = link.Attrs().Index
+	if err := p.setPeers(t.peers); err != nil {
+		return err
+	}
+	if err := t.device.configure(link, p, t.peers); err != nil {
 		return err
 	}
 	if isNew {
 		t.created()
 	}
-	link, err := find(t.device.Name)
-	if err != nil || link == nil || p.deviceIndex == link.Attrs().Index {
-		return err
-	}
-	p.deviceIndex = link.Attrs().Index
-	return p.setPeers(t.peers)
+	return nil
 }
 
 // Remove removes the device with the given name, if it exists.

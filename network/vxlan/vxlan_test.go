@@ -32,7 +32,6 @@ type host struct {
 	networks Networks
 	peers    map[netip.Prefix]Peer
 	port     int
-
 	// absent means that the host has no VXLAN device.
 	dualStack, absent bool
 }
@@ -112,16 +111,19 @@ func (h *host) run(command ...string) string {
 	return string(output)
 }
 
+// device returns the settings of the host's device.
+func (h *host) device() Device {
+	d := Device{Name: device, Absent: h.absent, Port: h.port, MTU: 1450, Subnet: h.subnet, Pods: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14"), netip.MustParsePrefix("10.64.0.0/16")}, Address: h.address}
+	if h.dualStack {
+		d.SecondSubnet, d.Pods = h.secondSubnet(), append(d.Pods, netip.MustParsePrefix("fd01::/48"))
+	}
+	return d
+}
+
 // ensure creates or repairs the host's device.
 func (h *host) ensure() {
 	h.t.Helper()
-	h.Do(h.t, func() error {
-		d := Device{Name: device, Absent: h.absent, Port: h.port, MTU: 1450, Subnet: h.subnet, Pods: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14"), netip.MustParsePrefix("10.64.0.0/16")}, Address: h.address}
-		if h.dualStack {
-			d.SecondSubnet, d.Pods = h.secondSubnet(), append(d.Pods, netip.MustParsePrefix("fd01::/48"))
-		}
-		return h.tunnel.Ensure(d, h.peers)
-	})
+	h.Do(h.t, func() error { return h.tunnel.Ensure(h.device(), h.peers) })
 	for subnet, peer := range h.peers {
 		switch {
 		case peer.Device != 0:
