@@ -100,8 +100,8 @@ func attach(link netlink.Link, parent uint32, priority uint16, program *ebpf.Pro
 	return nil
 }
 
-// Priorities of filters. The programs on network segments follow the administrator's filters, whose
-// default priorities are at most 0xc000.
+// Priorities of filters. The priorities that the kernel gives the administrator's filters by default
+// are less than the priority of the programs on network segments. See checkSegment.
 const (
 	devicePriority  = 1
 	segmentPriority = 0xd000

@@ -106,6 +106,8 @@ type programs struct {
 	// programs can be attached to other devices.
 	segmentEgress, segmentIngress *ebpf.Program
 	segments                      map[int]bool
+	// unusable contains the devices that direct connections cannot use, with the reasons.
+	unusable map[int]string
 
 	localsOf map[netip.Addr]attachedLocal
 	// former contains the addresses of pods that were removed after the last call to Age. Before

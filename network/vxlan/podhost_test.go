@@ -56,6 +56,8 @@ func newSegmentHosts(t *testing.T) (one, two podHost) {
 	hosts := []*host{newHost(t, "one", 1), newHost(t, "two", 2)}
 	for i, h := range hosts {
 		hosttest.Run(t, fmt.Sprintf("ip link add segment%d type veth peer name segment netns %s && ip link set segment%[1]d master segment up", i, h.Name))
+		// The kernel deletes the devices of a deleted namespace later.
+		t.Cleanup(func() { hosttest.Run(t, fmt.Sprintf("ip link delete segment%d", i)) })
 		h.run("ip", "address", "add", segmentAddress(i).String()+"/24", "dev", "segment")
 		h.run("ip", "link", "set", "segment", "up")
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -98,7 +99,8 @@ func segmentIngressProgram(m *kernelMaps) asm.Instructions {
 
 // setSegments attaches the programs to the devices on the network segments of the hosts, and
 // detaches them from all other devices. It does not replace programs of a previous process, because
-// the maps might not be complete yet. mtu is the MTU of pods.
+// the maps might not be complete yet. mtu is the MTU of pods. It returns the error of an unusable
+// device only once.
 func (p *programs) setSegments(peers map[netip.Prefix]Peer, mtu int) error {
 	desired := map[int]bool{}
 	for subnet, peer := range peers {
@@ -123,26 +125,65 @@ func (p *programs) setSegments(peers map[netip.Prefix]Peer, mtu int) error {
 			errs = append(errs, detachSegment(index))
 		}
 	}
+	unusable := map[int]string{}
 	for index := range desired {
 		link, err := netlink.LinkByIndex(index)
-		isUsable := err == nil && isUsableSegment(link, mtu)
-		if isUsable && !p.segments[index] {
+		if err == nil {
+			err = checkSegment(link, mtu)
+		}
+		if err == nil && !p.segments[index] {
 			err = p.attachSegment(link)
 		}
-		if err != nil || !isUsable {
-			delete(p.segments, index)
-			errs = append(errs, err, detachSegment(index))
+		if err == nil {
+			p.segments[index] = true
 			continue
 		}
-		p.segments[index] = true
+		delete(p.segments, index)
+		if unusable[index] = err.Error(); p.unusable[index] == unusable[index] {
+			err = nil // an earlier call has returned the error
+		}
+		errs = append(errs, err, detachSegment(index))
 	}
+	p.unusable = unusable
 	return errors.Join(errs...)
 }
 
-// isUsableSegment reports whether the frames of a device have Ethernet headers, and are large
-// enough for the packets of pods. The stack reports larger packets to the pods.
-func isUsableSegment(link netlink.Link, mtu int) bool {
-	return link.Attrs().EncapType == "ether" && link.Attrs().MTU >= mtu
+// checkSegment returns an error if direct connections cannot use a device. The frames of the device
+// must have Ethernet headers, and be large enough for the packets of pods: the stack reports larger
+// packets to the pods. If other filters or programs accepted packets before the programs, the stack
+// would get replies of connections that it does not know.
+func checkSegment(device netlink.Link, mtu int) error {
+	name := device.Attrs().Name
+	if device.Attrs().EncapType != "ether" {
+		return fmt.Errorf("the frames of device %q have no Ethernet headers", name)
+	}
+	if device.Attrs().MTU < mtu {
+		return fmt.Errorf("the MTU of device %q is %d, which is less than the MTU of pods, %d", name, device.Attrs().MTU, mtu)
+	}
+	for _, hook := range []struct {
+		parent uint32
+		tcx    ebpf.AttachType
+	}{{netlink.HANDLE_MIN_INGRESS, ebpf.AttachTCXIngress}, {netlink.HANDLE_MIN_EGRESS, ebpf.AttachTCXEgress}} {
+		filters, err := netlink.FilterList(device, hook.parent)
+		if err != nil {
+			return fmt.Errorf("list filters of device %q: %w", name, err)
+		}
+		for _, filter := range filters {
+			if !isSegmentFilter(filter) && filter.Attrs().Priority <= segmentPriority {
+				return fmt.Errorf("device %q has a tc filter with the priority %d: remove it, or give it a priority of at least %d",
+					name, filter.Attrs().Priority, segmentPriority+1)
+			}
+		}
+		programs, err := link.QueryPrograms(link.QueryOptions{Target: device.Attrs().Index, Attach: hook.tcx})
+		switch {
+		case errors.Is(err, unix.EINVAL), errors.Is(err, ebpf.ErrNotSupported): // Linux before 6.6
+		case err != nil:
+			return fmt.Errorf("list tcx programs of device %q: %w", name, err)
+		case len(programs.Programs) > 0:
+			return fmt.Errorf("device %q has tcx programs: detach them (bpftool net show dev %[1]s lists them)", name)
+		}
+	}
+	return nil
 }
 
 // repairSegments attaches the programs to the devices again. It replaces programs of a previous
@@ -156,6 +197,7 @@ func (p *programs) repairSegments() error {
 		}
 		if err != nil {
 			delete(p.segments, index)
+			p.unusable[index] = err.Error()
 			errs = append(errs, err)
 		}
 	}
@@ -213,11 +255,17 @@ func segmentFilters(link netlink.Link, parent uint32) (own []netlink.Filter, err
 		return nil, fmt.Errorf("list programs of device %q: %w", link.Attrs().Name, err)
 	}
 	for _, filter := range filters {
-		if program, isProgram := filter.(*netlink.BpfFilter); isProgram && program.Name == filterName && program.Priority == segmentPriority {
+		if isSegmentFilter(filter) {
 			own = append(own, filter)
 		}
 	}
 	return own, nil
+}
+
+// isSegmentFilter reports whether a filter contains a program for network segments.
+func isSegmentFilter(filter netlink.Filter) bool {
+	program, isProgram := filter.(*netlink.BpfFilter)
+	return isProgram && program.Name == filterName && program.Priority == segmentPriority
 }
 
 // RemoveSegments detaches the programs from all devices on network segments.

@@ -3,6 +3,10 @@ package vxlan
 import (
 	"strings"
 	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
 )
 
 // TestFramesOfOtherMachinesAreNotDelivered sends frames to the MAC address of another machine. The
@@ -16,18 +20,77 @@ func TestFramesOfOtherMachinesAreNotDelivered(t *testing.T) {
 	}
 }
 
+// segmentPrograms returns the number of programs of the device on the network segment.
+func (h *host) segmentPrograms() int {
+	h.t.Helper()
+	return strings.Count(h.run("tc", "filter", "show", "dev", "segment", "ingress"), "slipway") +
+		strings.Count(h.run("tc", "filter", "show", "dev", "segment", "egress"), "slipway")
+}
+
+// TestSegmentsWithOtherFiltersAreNotUsed adds filters and programs that accept all packets. The host
+// drops packets of connections that its stack does not know.
+func TestSegmentsWithOtherFiltersAreNotUsed(t *testing.T) {
+	one, two := newSegmentHosts(t)
+	one.rules("add chain ip test forward { type filter hook forward priority 0; ct state invalid drop; }")
+	for name, add := range map[string]func() (remove func()){
+		"filter for received packets": func() func() { return one.acceptAll("ingress") },
+		"filter for sent packets":     func() func() { return one.acceptAll("egress") },
+		"tcx program":                 func() func() { return one.attachTCX("segment") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			remove := add()
+			one.ensure()
+			if got := one.segmentPrograms(); got != 0 {
+				t.Errorf("the device has %d programs", got)
+			}
+			if conn, err := one.dial(two.podAddress); err != nil || !echoes(conn) {
+				t.Errorf("connection: %v", err)
+			}
+			one.Do(t, func() error { return one.tunnel.programs.setSegments(one.peers, 1450) }) // not the error again
+			remove()
+			one.ensure()
+			if got := one.segmentPrograms(); got != 2 {
+				t.Errorf("without the other filter, the device has %d programs, want 2", got)
+			}
+		})
+	}
+}
+
+// acceptAll adds a filter that accepts all packets to a tc hook of the device on the segment.
+func (h *host) acceptAll(hook string) (remove func()) {
+	h.t.Helper()
+	h.run("tc", "filter", "add", "dev", "segment", hook, "prio", "1", "protocol", "ip", "u32", "match", "u32", "0", "0", "classid", "1:1")
+	return func() { h.run("tc", "filter", "del", "dev", "segment", hook, "prio", "1") }
+}
+
+// attachTCX attaches a program that accepts all packets to a device.
+func (h *host) attachTCX(device string) (detach func()) {
+	h.t.Helper()
+	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+		Type: ebpf.SchedCLS, License: "Apache-2.0", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()},
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer program.Close()
+	var attachment link.Link
+	h.Do(h.t, func() (err error) {
+		attachment, err = link.AttachTCX(link.TCXOptions{Interface: h.index(device), Program: program, Attach: ebpf.AttachTCXIngress})
+		return err
+	})
+	return func() { _ = attachment.Close() }
+}
+
 func TestProgramsOfUnusedSegmentsAreRemoved(t *testing.T) {
 	one, two := newSegmentHosts(t)
-	programs := func() int {
-		return strings.Count(one.run("tc", "filter", "show", "dev", "segment", "ingress"), "slipway") +
-			strings.Count(one.run("tc", "filter", "show", "dev", "segment", "egress"), "slipway")
-	}
+	programs := one.segmentPrograms
 	if got := programs(); got != 2 {
 		t.Errorf("the device has %d programs, want 2", got)
 	}
-	one.run("tc", "filter", "add", "dev", "segment", "ingress", "protocol", "ip", "u32", "match", "ip", "protocol", "254", "0xff", "classid", "1:1")
+	one.run("tc", "filter", "add", "dev", "segment", "ingress", "prio", "53249", "protocol", "ip", "u32", "match", "ip", "protocol", "254", "0xff", "classid", "1:1")
+	one.ensure()
 	if conn, err := one.dial(two.podAddress); err != nil || !echoes(conn) {
-		t.Errorf("direct connection behind another filter: %v", err)
+		t.Errorf("direct connection before another filter: %v", err)
 	}
 	setMTU := func(mtu string) {
 		one.run("ip", "link", "set", "segment", "mtu", mtu)
