@@ -85,19 +85,42 @@ func (d Device) create() (link netlink.Link, isNew bool, err error) {
 // attach makes a program the only program with a priority at a tc hook of the device. It atomically
 // replaces a previous process's program.
 func attach(link netlink.Link, parent uint32, priority uint16, program *ebpf.Program) error {
-	index := link.Attrs().Index
-	qdisc := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
-	if err := netlink.QdiscAdd(qdisc); err != nil && !errors.Is(err, unix.EEXIST) {
+	if err := netlink.QdiscAdd(hooksOf(link.Attrs().Index)); err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("add tc hooks to device %q: %w", link.Attrs().Name, err)
 	}
 	filter := &netlink.BpfFilter{
-		FilterAttrs: netlink.FilterAttrs{LinkIndex: index, Parent: parent, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: priority},
+		FilterAttrs: netlink.FilterAttrs{LinkIndex: link.Attrs().Index, Parent: parent, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: priority},
 		Fd:          program.FD(), Name: filterName, DirectAction: true,
 	}
 	if err := netlink.FilterReplace(filter); err != nil {
 		return fmt.Errorf("add program to device %q: %w", link.Attrs().Name, err)
 	}
 	return nil
+}
+
+// hooksOf returns the qdisc that contains a device's tc hooks.
+func hooksOf(index int) *netlink.Clsact {
+	return &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
+}
+
+// findHooks returns the qdisc with a device's tc hooks, or nil if there is none.
+func findHooks(link netlink.Link) (netlink.Qdisc, error) {
+	queues, err := netlink.QdiscList(link)
+	if err != nil {
+		return nil, fmt.Errorf("list tc hooks of device %q: %w", link.Attrs().Name, err)
+	}
+	for _, queue := range queues {
+		if queue.Attrs().Parent == netlink.HANDLE_CLSACT {
+			return queue, nil
+		}
+	}
+	return nil, nil
+}
+
+// isClsact reports whether a qdisc has hooks for both received and sent packets.
+func isClsact(hooks netlink.Qdisc) bool {
+	_, isClsact := hooks.(*netlink.Clsact)
+	return isClsact
 }
 
 // Priorities of filters. The priorities that the kernel gives the administrator's filters by default

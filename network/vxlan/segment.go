@@ -227,7 +227,7 @@ func segmentLinks() ([]netlink.Link, error) {
 	}
 	var links []netlink.Link
 	for _, queue := range queues {
-		if _, isHook := queue.(*netlink.Clsact); !isHook {
+		if queue.Attrs().Parent != netlink.HANDLE_CLSACT {
 			continue
 		}
 		link, err := netlink.LinkByIndex(queue.Attrs().LinkIndex)
@@ -278,8 +278,8 @@ func RemoveSegments() error {
 	return errors.Join(errs...)
 }
 
-// detachSegment detaches the programs from a device. It also removes the device's tc hooks if they
-// have no other filters.
+// detachSegment detaches the programs from a device. It then also removes the device's tc hooks if
+// they have no other filters.
 func detachSegment(index int) error {
 	link, err := netlink.LinkByIndex(index)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {
@@ -288,7 +288,7 @@ func detachSegment(index int) error {
 	if err != nil {
 		return fmt.Errorf("find device %d: %w", index, err)
 	}
-	others := 0
+	removed, others := 0, 0
 	for parent := range segmentHooks(nil, nil) {
 		own, err := segmentFilters(link, parent)
 		if err != nil {
@@ -298,6 +298,7 @@ func detachSegment(index int) error {
 			if err := netlink.FilterDel(filter); err != nil && !errors.Is(err, unix.ENOENT) {
 				return fmt.Errorf("remove program from device %q: %w", link.Attrs().Name, err)
 			}
+			removed++
 		}
 		remaining, err := netlink.FilterList(link, parent)
 		if err != nil {
@@ -305,11 +306,13 @@ func detachSegment(index int) error {
 		}
 		others += len(remaining)
 	}
-	if others > 0 {
+	if removed == 0 || others > 0 {
 		return nil
 	}
-	hooks := &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
-	if err := netlink.QdiscDel(hooks); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
+	if hooks, err := findHooks(link); err != nil || !isClsact(hooks) {
+		return err
+	}
+	if err := netlink.QdiscDel(hooksOf(index)); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.EINVAL) {
 		return fmt.Errorf("remove tc hooks from device %q: %w", link.Attrs().Name, err)
 	}
 	return nil

@@ -121,4 +121,9 @@ func TestProgramsOfUnusedSegmentsAreRemoved(t *testing.T) {
 	if got := one.run("tc", "qdisc", "show", "dev", "segment"); strings.Contains(got, "clsact") {
 		t.Errorf("without other filters, the device keeps the hooks: %s", got)
 	}
+	one.run("tc", "qdisc", "add", "dev", "segment", "clsact")
+	setMTU("1400")
+	if got := one.run("tc", "qdisc", "show", "dev", "segment"); !strings.Contains(got, "clsact") {
+		t.Errorf("the hooks of the administrator are removed: %s", got)
+	}
 }
