@@ -85,8 +85,8 @@ func (d Device) create() (link netlink.Link, isNew bool, err error) {
 // attach makes a program the only program with a priority at a tc hook of the device. It atomically
 // replaces a previous process's program.
 func attach(link netlink.Link, parent uint32, priority uint16, program *ebpf.Program) error {
-	if err := netlink.QdiscAdd(hooksOf(link.Attrs().Index)); err != nil && !errors.Is(err, unix.EEXIST) {
-		return fmt.Errorf("add tc hooks to device %q: %w", link.Attrs().Name, err)
+	if err := addHooks(link); err != nil {
+		return err
 	}
 	filter := &netlink.BpfFilter{
 		FilterAttrs: netlink.FilterAttrs{LinkIndex: link.Attrs().Index, Parent: parent, Handle: 1, Protocol: unix.ETH_P_ALL, Priority: priority},
@@ -94,6 +94,28 @@ func attach(link netlink.Link, parent uint32, priority uint16, program *ebpf.Pro
 	}
 	if err := netlink.FilterReplace(filter); err != nil {
 		return fmt.Errorf("add program to device %q: %w", link.Attrs().Name, err)
+	}
+	return nil
+}
+
+// addHooks adds the tc hooks to a device unless they exist. The qdisc "ingress" has only one hook,
+// at which both programs would see the packets that arrive.
+func addHooks(link netlink.Link) error {
+	name := link.Attrs().Name
+	err := netlink.QdiscAdd(hooksOf(link.Attrs().Index))
+	if err == nil {
+		return nil
+	}
+	if !errors.Is(err, unix.EEXIST) {
+		return fmt.Errorf("add tc hooks to device %q: %w", name, err)
+	}
+	hooks, err := findHooks(link)
+	if err != nil {
+		return err
+	}
+	if hooks != nil && !isClsact(hooks) {
+		return fmt.Errorf(`device %q has a tc qdisc of type %q: remove it with "tc qdisc del dev %[1]s ingress", and add its filters to a qdisc of type "clsact"`,
+			name, hooks.Type())
 	}
 	return nil
 }

@@ -27,8 +27,9 @@ func (h *host) segmentPrograms() int {
 		strings.Count(h.run("tc", "filter", "show", "dev", "segment", "egress"), "slipway")
 }
 
-// TestSegmentsWithOtherFiltersAreNotUsed adds filters and programs that accept all packets. The host
-// drops packets of connections that its stack does not know.
+// TestSegmentsWithOtherFiltersAreNotUsed adds filters and programs that accept all packets, and a
+// qdisc that has no hook for sent packets. The host drops packets of connections that its stack does
+// not know.
 func TestSegmentsWithOtherFiltersAreNotUsed(t *testing.T) {
 	one, two := newSegmentHosts(t)
 	one.rules("add chain ip test forward { type filter hook forward priority 0; ct state invalid drop; }")
@@ -36,6 +37,11 @@ func TestSegmentsWithOtherFiltersAreNotUsed(t *testing.T) {
 		"filter for received packets": func() func() { return one.acceptAll("ingress") },
 		"filter for sent packets":     func() func() { return one.acceptAll("egress") },
 		"tcx program":                 func() func() { return one.attachTCX("segment") },
+		"only one hook": func() func() {
+			one.run("tc", "qdisc", "del", "dev", "segment", "clsact")
+			one.run("tc", "qdisc", "add", "dev", "segment", "ingress")
+			return func() { one.run("tc", "qdisc", "del", "dev", "segment", "ingress") }
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			remove := add()
