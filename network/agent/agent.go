@@ -68,8 +68,7 @@ type Agent struct {
 	ConfDir           string // directory of the runtime's CNI configuration
 	BinDir            string // directory of CNI plugins; must contain slipway-cni
 	StateDir          string // directory of the plugin's address leases
-	// SysctlRecord is the path of the record of the sysctls that Cleanup restores. It must not
-	// survive a reboot; optional.
+	// SysctlRecord is the path of the record of the sysctls that Cleanup restores; optional.
 	SysctlRecord string
 	// PolicySocket is the path of package policy's socket; optional.
 	PolicySocket string

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/slipway-platform/slipway/internal/atomicfile"
+	"github.com/slipway-platform/slipway/internal/boot"
 )
 
 // ipv6Settings is the directory of per-device IPv6 settings.
@@ -28,6 +29,13 @@ type sysctl struct {
 	// Previous is the value before the agent's change, and Value is the value after it.
 	Previous string `json:"previous"`
 	Value    string `json:"value"`
+}
+
+// sysctlRecord contains the settings before the agent's changes, and the boot (package boot) to
+// which they belong: a reboot resets the settings.
+type sysctlRecord struct {
+	Boot     string   `json:"boot"`
+	Settings []sysctl `json:"settings"`
 }
 
 // forwardIPv6 makes the host forward IPv6 packets. Devices that accept router advertisements
@@ -66,40 +74,59 @@ func (a *Agent) forwardIPv6() error {
 }
 
 // record writes the settings into the record. If another program has reset the settings in the
-// meantime, the record exists already.
+// meantime, the record of this boot exists already.
 func (a *Agent) record(changes []sysctl) error {
 	if a.SysctlRecord == "" {
 		return nil
 	}
-	if _, err := os.Stat(a.SysctlRecord); err == nil {
+	id, err := boot.ID("/proc")
+	if err != nil {
+		return err
+	}
+	if present, err := readRecord(a.SysctlRecord); err == nil && present.Boot == id {
 		return nil
 	}
-	content, err := json.Marshal(changes)
+	content, err := json.Marshal(sysctlRecord{id, changes})
 	if err != nil {
 		return fmt.Errorf("record sysctls: %w", err)
 	}
 	return atomicfile.Write(a.SysctlRecord, content, 0o600)
 }
 
-// restoreSysctls restores the settings in a record, and removes the record. It keeps a setting that
-// was changed again in the meantime.
+// readRecord reads a record, which is empty if the file does not exist.
+func readRecord(path string) (record sysctlRecord, err error) {
+	content, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return record, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(content, &record)
+	}
+	if err != nil {
+		return record, fmt.Errorf("read record of sysctls %q: %w", path, err)
+	}
+	return record, nil
+}
+
+// restoreSysctls restores the settings in a record of this boot, and removes the record. It keeps a
+// setting that was changed again in the meantime.
 func restoreSysctls(path string) error {
 	if path == "" {
 		return nil
 	}
-	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	var changes []sysctl
-	if err == nil {
-		err = json.Unmarshal(content, &changes)
-	}
+	id, err := boot.ID("/proc")
 	if err != nil {
-		return fmt.Errorf("read record of sysctls %q: %w", path, err)
+		return err
+	}
+	record, err := readRecord(path)
+	if err != nil {
+		return err
+	}
+	if record.Boot != id {
+		record.Settings = nil
 	}
 	var unchanged []sysctl
-	for _, change := range changes {
+	for _, change := range record.Settings {
 		if readSysctl(change.Path) == change.Value {
 			unchanged = append(unchanged, change)
 		}
@@ -113,7 +140,7 @@ func restoreSysctls(path string) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if err := os.Remove(path); err != nil {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove record of sysctls: %w", err)
 	}
 	return nil

@@ -14,7 +14,10 @@ func TestIPv6SettingsAreRestored(t *testing.T) {
 		output(t, "ip", "link", "add", device, "type", "bridge")
 		t.Cleanup(func() { output(t, "ip", "link", "delete", device) })
 	}
-	output(t, "sysctl", "-qw", "net.ipv6.conf.all.forwarding=0", "net.ipv6.conf.uplink6.accept_ra=1", "net.ipv6.conf.router6.forwarding=1")
+	reset := func() {
+		output(t, "sysctl", "-qw", "net.ipv6.conf.all.forwarding=0", "net.ipv6.conf.uplink6.accept_ra=1", "net.ipv6.conf.router6.forwarding=1")
+	}
+	reset()
 	settings := func() string {
 		return strings.Join(strings.Fields(output(t, "sysctl", "-n",
 			"net.ipv6.conf.all.forwarding", "net.ipv6.conf.uplink6.forwarding", "net.ipv6.conf.router6.forwarding", "net.ipv6.conf.uplink6.accept_ra")), " ")
@@ -43,6 +46,27 @@ func TestIPv6SettingsAreRestored(t *testing.T) {
 	}
 	if _, err := os.Stat(a.SysctlRecord); !os.IsNotExist(err) {
 		t.Errorf("the record remains: %v", err)
+	}
+
+	// After a reboot, a record describes settings that no longer exist.
+	for name, tt := range map[string]struct {
+		record string
+		starts bool
+	}{
+		"removed before the network starts": {`{"boot": "other", "settings": [{"path": "/proc/sys/net/ipv6/conf/router6/forwarding", "previous": "0", "value": "1"}]}`, false},
+		"removed after the network starts":  {`{"boot": "other", "settings": []}`, true},
+	} {
+		reset()
+		if err := os.WriteFile(a.SysctlRecord, []byte(tt.record), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if tt.starts {
+			serve(t, a).Stop()
+		}
+		clean()
+		if got := settings(); got != before {
+			t.Errorf("record of another boot, %s: the settings are %s instead of %s", name, got, before)
+		}
 	}
 
 	// A host that already forwards packets continues to do so.

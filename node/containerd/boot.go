@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/moby/sys/mountinfo"
+
+	"github.com/slipway-platform/slipway/internal/boot"
 )
 
 // bootFile is the file in State that contains the ID of the boot during which State was created.
@@ -18,10 +20,11 @@ const bootFile = "boot"
 // dir are then stale or refer to something else. It keeps dir if it belongs to the current boot, so
 // that running containers continue. It then marks dir with the current boot's ID.
 func cleanState(dir string) error {
-	current, err := bootID("/proc")
+	current, err := boot.ID("/proc")
 	if err != nil {
 		return err
 	}
+	current += "\n"
 	path := filepath.Join(dir, bootFile)
 	record, err := os.ReadFile(path)
 	if err == nil && string(record) == current {
@@ -57,27 +60,4 @@ func empty(dir string) error {
 		return fmt.Errorf("%q is mounted: run slipway down first", mounts[0].Mountpoint)
 	}
 	return os.RemoveAll(absolute)
-}
-
-// bootID identifies the lifetime of the current process tree. It consists of the kernel's boot ID
-// and the start time of process 1, which distinguishes restarts of a container. proc is the procfs
-// mount point.
-func bootID(proc string) (string, error) {
-	boot, err := os.ReadFile(filepath.Join(proc, "sys/kernel/random/boot_id"))
-	if err != nil {
-		return "", fmt.Errorf("read boot ID: %w", err)
-	}
-	stat, err := os.ReadFile(filepath.Join(proc, "1/stat"))
-	if err != nil {
-		return "", fmt.Errorf("read boot ID: %w", err)
-	}
-	// The second field is a name in parentheses, which can contain spaces. The start time is the
-	// 22nd field.
-	_, rest, _ := strings.Cut(string(stat[strings.LastIndex(string(stat), ")")+1:]), " ")
-	fields := strings.Fields(rest)
-	const startTime = 22 - 3
-	if len(fields) <= startTime {
-		return "", fmt.Errorf("read boot ID: unknown format of %q", filepath.Join(proc, "1/stat"))
-	}
-	return strings.TrimSpace(string(boot)) + " " + fields[startTime] + "\n", nil
 }

@@ -9,10 +9,13 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/slipway-platform/slipway/internal/boot"
 )
 
-// stateWith returns a state directory that contains a file and, unless boot is empty, the boot ID.
-func stateWith(t *testing.T, boot string) (dir, file string) {
+// stateWith returns a state directory that contains a file and, unless record is empty, a record of
+// a boot.
+func stateWith(t *testing.T, record string) (dir, file string) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "state")
 	file = filepath.Join(dir, "tasks", "1", "pid")
@@ -22,8 +25,8 @@ func stateWith(t *testing.T, boot string) (dir, file string) {
 	if err := os.WriteFile(file, []byte("4711"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if boot != "" {
-		if err := os.WriteFile(filepath.Join(dir, bootFile), []byte(boot), 0o600); err != nil {
+	if record != "" {
+		if err := os.WriteFile(filepath.Join(dir, bootFile), []byte(record), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -31,11 +34,11 @@ func stateWith(t *testing.T, boot string) (dir, file string) {
 }
 
 func TestStateOfThisBootIsKept(t *testing.T) {
-	current, err := bootID("/proc")
+	current, err := boot.ID("/proc")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, file := stateWith(t, current)
+	dir, file := stateWith(t, current+"\n")
 	if err := cleanState(dir); err != nil {
 		t.Fatal(err)
 	}
@@ -45,8 +48,8 @@ func TestStateOfThisBootIsKept(t *testing.T) {
 }
 
 func TestStateOfAnotherBootIsRemoved(t *testing.T) {
-	for name, boot := range map[string]string{"other boot": "0f0e 123\n", "unknown boot": ""} {
-		dir, file := stateWith(t, boot)
+	for name, record := range map[string]string{"other boot": "0f0e 123\n", "unknown boot": ""} {
+		dir, file := stateWith(t, record)
 		if err := cleanState(dir); err != nil {
 			t.Fatal(err)
 		}
@@ -74,31 +77,5 @@ func TestMountedStateIsNeverRemoved(t *testing.T) {
 	}
 	if _, err := os.Stat(file); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestBootIDChangesWhenContainerRestarts(t *testing.T) {
-	identity := func(startTime string) string {
-		proc := t.TempDir()
-		for path, content := range map[string]string{
-			"sys/kernel/random/boot_id": "0f0e\n",
-			"1/stat":                    "1 (an (odd) name) S 0 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 " + startTime + " 22 23",
-		} {
-			path = filepath.Join(proc, path)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got, err := bootID(proc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return got
-	}
-	if got, want := identity("777"), "0f0e 777\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
