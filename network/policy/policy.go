@@ -323,7 +323,7 @@ func (s *enforcement) sync(ctx context.Context) error {
 		closed = append(closed, rules.closed...)
 		if t.networks.family() == ipfamily.IPv4 {
 			connected = direct(local, s.objects.find, rules, s.Direct)
-			if err := s.Tunnel.Restrict(t.networks.Tunnel, connected); err != nil {
+			if err := s.Tunnel.Restrict(connected); err != nil {
 				return fmt.Errorf("restrict direct connections: %w", err)
 			}
 		}

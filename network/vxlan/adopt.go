@@ -1,15 +1,18 @@
 package vxlan
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/cilium/ebpf"
-	"github.com/vishvananda/netlink"
 )
 
 // The maps of a previous process belong to the programs that it attached, which can be of another
@@ -22,8 +25,9 @@ import (
 //     to flows_2. The rights in such a map are revoked before a new process uses its own map. Then
 //     all packets pass the network stack, with its rules, until the pods have rights again.
 
-// localsMap is the name of the map with the rights of pods.
-const localsMap = "locals"
+// localsMap is the name of the map with the rights of pods, and flowsMap that of the map with their
+// connections.
+const localsMap, flowsMap = "locals", "flows"
 
 // kindOf returns the part of a map's name that all layouts have in common.
 func kindOf(name string) string {
@@ -31,8 +35,8 @@ func kindOf(name string) string {
 	return kind
 }
 
-// copiedMap is a map whose entries are copied, because its values have another size in the previous
-// process.
+// copiedMap is a map whose entries are copied, because its values have another size in a previous
+// process. If such a process ended before it had replaced all programs, there are several maps.
 type copiedMap struct {
 	own, former *ebpf.Map
 	isRights    bool
@@ -41,9 +45,9 @@ type copiedMap struct {
 // adopt continues to use the connections and the pods of a previous process's programs. Without
 // this state, an open connection would take the path through the stack, and the stack would not
 // know which side opened the connection.
-func (p *programs) adopt(device string) error {
+func (p *programs) adopt() error {
 	p.localsOf, p.former, p.isAged = map[netip.Addr]attachedLocal{}, map[netip.Addr]bool{}, false
-	if err := revokeOtherLayouts(device); err != nil {
+	if err := revokeOtherLayouts(); err != nil {
 		return err
 	}
 	for _, own := range []**ebpf.Map{&p.locals, &p.flows, &p.pairs, &p.shares, &p.clock} {
@@ -54,15 +58,19 @@ func (p *programs) adopt(device string) error {
 		if err != nil {
 			return err
 		}
-		former, err := formerMap(device, name)
-		switch {
-		case err != nil:
+		formers, err := formerMaps(name)
+		if err != nil {
 			return err
-		case former == nil:
-		case former.KeySize() == (*own).KeySize() && former.ValueSize() == (*own).ValueSize():
+		}
+		same := slices.IndexFunc(formers, func(former *ebpf.Map) bool {
+			return former.KeySize() == (*own).KeySize() && former.ValueSize() == (*own).ValueSize()
+		})
+		if same >= 0 {
 			_ = (*own).Close()
-			*own = former
-		default:
+			*own = formers[same]
+			formers = slices.Delete(formers, same, same+1)
+		}
+		for _, former := range formers {
 			p.copied = append(p.copied, copiedMap{*own, former, own == &p.locals})
 		}
 	}
@@ -99,13 +107,15 @@ func (p *programs) copyEntries(isFirst bool) error {
 	return errors.Join(errs...)
 }
 
-// finishCopy copies the connections that the previous process's programs recorded until they were
+// copyConnections copies the connections that previous processes' programs recorded until they were
 // replaced.
-func (p *programs) finishCopy() {
+func (p *programs) copyConnections() {
+	if len(p.copied) > 0 {
+		p.isAged = false // the connections of removed pods return
+	}
 	if err := p.copyEntries(false); err != nil {
 		slog.Warn("open connections of pods with policies might end", "error", err)
 	}
-	p.closeCopied()
 }
 
 func (p *programs) closeCopied() {
@@ -135,16 +145,21 @@ func copyMap(own, former *ebpf.Map) error {
 	return nil
 }
 
-// restrictFormer removes rights from the programs of a previous process.
-func restrictFormer(device string, pods map[netip.Addr]Local) error {
-	if err := revokeOtherLayouts(device); err != nil {
+// restrictFormer removes rights from the programs of previous processes.
+func restrictFormer(pods map[netip.Addr]Local) error {
+	if err := revokeOtherLayouts(); err != nil {
 		return err
 	}
-	locals, err := formerMap(device, localsMap)
-	if err != nil || locals == nil {
-		return err
-	}
-	defer locals.Close()
+	return eachFormerMap(func(name string, m *ebpf.Map) (bool, error) {
+		if name != localsMap {
+			return false, nil
+		}
+		return false, restrictMap(m, pods)
+	})
+}
+
+// restrictMap removes the rights that pods do not have in the given list from a map.
+func restrictMap(locals *ebpf.Map, pods map[netip.Addr]Local) error {
 	changed := map[netip.Addr][]byte{} // nil if the pod is not in the list
 	var key, value []byte
 	entries := locals.Iterate()
@@ -179,100 +194,118 @@ func restrictFormer(device string, pods map[netip.Addr]Local) error {
 	return errors.Join(errs...)
 }
 
-// revokeOtherLayouts removes all rights from the programs of a previous process whose rights have
+// revokeOtherLayouts removes all rights from the programs of previous processes whose rights have
 // another layout. Without rights, the programs pass all packets to the stack.
-func revokeOtherLayouts(device string) error {
-	return eachFormerMap(device, func(name string, m *ebpf.Map) (bool, error) {
+func revokeOtherLayouts() error {
+	return eachFormerMap(func(name string, m *ebpf.Map) (bool, error) {
 		if name == localsMap || kindOf(name) != localsMap {
 			return false, nil
 		}
-		var keys [][]byte
-		var key, value []byte
-		entries := m.Iterate()
-		for entries.Next(&key, &value) {
-			keys = append(keys, append([]byte(nil), key...))
-		}
-		errs := []error{entries.Err()}
-		for _, key := range keys {
-			if err := m.Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-				errs = append(errs, err)
-			}
-		}
-		if err := errors.Join(errs...); err != nil {
+		if err := deleteEntries(m, all); err != nil {
 			return false, fmt.Errorf("revoke rights in eBPF map %q: %w", name, err)
 		}
 		return false, nil
 	})
 }
 
-// formerMap returns a map of a previous process's programs, or nil if there is no such map.
-func formerMap(device, name string) (former *ebpf.Map, err error) {
-	err = eachFormerMap(device, func(present string, m *ebpf.Map) (bool, error) {
-		if present == name && former == nil {
-			former = m
-			return true, nil
+// revokeFormer removes all rights and connections from the programs of previous processes.
+func revokeFormer() error {
+	return eachFormerMap(func(name string, m *ebpf.Map) (bool, error) {
+		if kind := kindOf(name); kind != localsMap && kind != flowsMap {
+			return false, nil
+		}
+		if err := deleteEntries(m, all); err != nil {
+			return false, fmt.Errorf("delete entries of eBPF map %q: %w", name, err)
 		}
 		return false, nil
 	})
-	return former, err
 }
 
-// formerPrograms returns the programs that are attached to the VXLAN device and to the devices on
-// network segments.
-func formerPrograms(device string) (programs []ebpf.ProgramID, err error) {
-	links, err := segmentLinks()
+// all matches all keys of a map.
+func all([]byte) bool { return true }
+
+// deleteEntries deletes the entries of a map for whose keys a function returns true.
+func deleteEntries(m *ebpf.Map, matches func(key []byte) bool) error {
+	var keys [][]byte
+	var key, value []byte
+	entries := m.Iterate()
+	for entries.Next(&key, &value) {
+		if matches(key) {
+			keys = append(keys, bytes.Clone(key))
+		}
+	}
+	errs := []error{entries.Err()}
+	for _, key := range keys {
+		if err := m.Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// formerMaps returns the maps of previous processes' programs that have a name.
+func formerMaps(name string) (formers []*ebpf.Map, err error) {
+	err = eachFormerMap(func(present string, m *ebpf.Map) (bool, error) {
+		if present != name {
+			return false, nil
+		}
+		formers = append(formers, m)
+		return true, nil
+	})
+	return formers, err
+}
+
+// formerPrograms returns the programs that are attached to devices.
+func formerPrograms() (map[ebpf.ProgramID]bool, error) {
+	filters, err := ownFilters()
 	if err != nil {
 		return nil, err
 	}
-	link, err := find(device)
-	if err != nil {
-		return nil, err
-	}
-	if link != nil {
-		links = append(links, link)
-	}
-	for _, link := range links {
-		filters, err := netlink.FilterList(link, netlink.HANDLE_MIN_INGRESS)
-		if err != nil {
-			return nil, fmt.Errorf("list programs of device %q: %w", link.Attrs().Name, err)
-		}
-		for _, filter := range filters {
-			if program, isProgram := filter.(*netlink.BpfFilter); isProgram && program.Name == filterName {
-				programs = append(programs, ebpf.ProgramID(program.Id))
-			}
-		}
+	programs := map[ebpf.ProgramID]bool{}
+	for _, filter := range filters {
+		programs[ebpf.ProgramID(filter.Id)] = true
 	}
 	return programs, nil
 }
 
-// eachFormerMap calls a function with each map of a previous process's programs. It closes the map,
+// eachFormerMap calls a function with each map of previous processes' programs. It closes the map,
 // unless the function returns true.
-func eachFormerMap(device string, f func(name string, m *ebpf.Map) (keep bool, err error)) error {
-	programs, err := formerPrograms(device)
+func eachFormerMap(f func(name string, m *ebpf.Map) (keep bool, err error)) error {
+	programs, err := formerPrograms()
 	if err != nil {
 		return err
 	}
-	for _, program := range programs {
+	present := map[ebpf.MapID]bool{}
+	for program := range programs {
 		ids, err := mapsOf(program)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // its device has been removed
+		}
 		if err != nil {
 			return err
 		}
 		for _, id := range ids {
-			m, err := ebpf.NewMapFromID(id)
-			if err != nil {
-				return fmt.Errorf("open eBPF map %d: %w", id, err)
-			}
-			keep := false
-			name, err := nameOf(m)
-			if err == nil {
-				keep, err = f(name, m)
-			}
-			if !keep {
-				_ = m.Close()
-			}
-			if err != nil {
-				return err
-			}
+			present[id] = true
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(present)) { // the oldest first
+		m, err := ebpf.NewMapFromID(id)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("open eBPF map %d: %w", id, err)
+		}
+		keep := false
+		name, err := nameOf(m)
+		if err == nil {
+			keep, err = f(name, m)
+		}
+		if !keep {
+			_ = m.Close()
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -21,8 +21,8 @@ import (
 // gateway returns a node's address in its pod subnet.
 func gateway(subnet netip.Prefix) netip.Addr { return cni.Gateway(subnet) }
 
-// configure attaches the programs to the device and sets the device up. The device is up only if the
-// programs are attached to it: without them, it would accept packets from any sender.
+// configure attaches the programs to the device and sets the device up. The device is up only if
+// the programs are attached to it: without them, it would accept packets from any sender.
 func (d Device) configure(link netlink.Link, p *programs, peers map[netip.Prefix]Peer) error {
 	for parent, program := range map[uint32]*ebpf.Program{netlink.HANDLE_MIN_EGRESS: p.egress, netlink.HANDLE_MIN_INGRESS: p.ingress} {
 		if err := attach(link, parent, devicePriority, program); err != nil {
@@ -145,8 +145,8 @@ func isClsact(hooks netlink.Qdisc) bool {
 	return isClsact
 }
 
-// Priorities of filters. The priorities that the kernel gives the administrator's filters by default
-// are less than the priority of the programs on network segments. See checkSegment.
+// Priorities of filters. The priorities that the kernel gives the administrator's filters by
+// default are less than the priority of the programs on network segments. See checkSegment.
 const (
 	devicePriority  = 1
 	segmentPriority = 0xd000

@@ -1,6 +1,7 @@
 package vxlan
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -74,14 +75,30 @@ func (t *Tunnel) Connect(pods map[netip.Addr]Local) error {
 	if t.programs == nil {
 		return nil
 	}
-	defer t.programs.finishCopy()
-	return t.programs.setLocals(t.locals)
+	return t.programs.connect(t.locals)
+}
+
+// connect sets the pods that have direct connections. It then no longer needs the previous
+// processes' maps. Their programs can remain at the devices of pods without rights.
+func (p *programs) connect(pods map[netip.Addr]Local) error {
+	err := p.setLocals(pods)
+	p.copyConnections()
+	if err != nil || !p.isAttached {
+		return err
+	}
+	var errs []error
+	for _, m := range p.copied {
+		if m.isRights || m.own == p.flows {
+			errs = append(errs, deleteEntries(m.former, all))
+		}
+	}
+	p.closeCopied()
+	return errors.Join(errs...)
 }
 
 // Restrict removes the rights that pods do not have in the given list. It does not add rights.
-// Until Ensure has loaded programs, it restricts the programs of a previous process, which are
-// attached to the device.
-func (t *Tunnel) Restrict(device string, pods map[netip.Addr]Local) error {
+// Until Connect has replaced the programs of previous processes, it restricts these too.
+func (t *Tunnel) Restrict(pods map[netip.Addr]Local) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for address, present := range maps.Clone(t.locals) {
@@ -93,14 +110,19 @@ func (t *Tunnel) Restrict(device string, pods map[netip.Addr]Local) error {
 		}
 	}
 	if t.programs == nil {
-		return restrictFormer(device, pods)
+		return restrictFormer(pods)
 	}
 	return t.programs.restrict(pods)
 }
 
-// restrict removes rights, including the rights of the previous process's pods.
+// restrict removes rights, including the rights of previous processes' pods.
 func (p *programs) restrict(pods map[netip.Addr]Local) error {
 	var errs []error
+	for _, m := range p.copied {
+		if m.isRights {
+			errs = append(errs, restrictMap(m.former, pods))
+		}
+	}
 	for address, present := range maps.Clone(p.localsOf) {
 		pod, exists := pods[address]
 		if !exists {
@@ -191,10 +213,19 @@ func (p *programs) forget(address netip.Addr, present attachedLocal) error {
 			return err
 		}
 	}
+	isOfPod := func(key []byte) bool { return bytes.Equal(key[flowLocal:flowLocal+4], address.AsSlice()) }
+	for _, m := range p.copied {
+		if m.own != p.flows {
+			continue
+		}
+		if err := deleteEntries(m.former, isOfPod); err != nil {
+			return fmt.Errorf("remove connections of former pod %s: %w", address, err)
+		}
+	}
 	if p.isAged && !p.former[address] {
 		return nil // there was no such pod, or Age has removed its connections
 	}
-	if err := p.eachFlow(func(key, _ []byte) bool { return string(key[flowLocal:flowLocal+4]) == string(address.AsSlice()) }); err != nil {
+	if err := p.eachFlow(func(key, _ []byte) bool { return isOfPod(key) }); err != nil {
 		return err
 	}
 	delete(p.former, address)

@@ -90,7 +90,7 @@ func openConnectionsLoseTheirRights(t *testing.T, one, two podHost) {
 		eventually.True(t, "connection with all rights", func() bool { return echoes(conn) })
 	}
 	two.Do(t, func() error {
-		return two.tunnel.Restrict(device, map[netip.Addr]Local{two.podAddress: {Device: podDevice}})
+		return two.tunnel.Restrict(map[netip.Addr]Local{two.podAddress: {Device: podDevice}})
 	})
 	if echoes(conn) {
 		t.Error("a restricted pod's connection works")
@@ -226,7 +226,7 @@ func restartedProcessKeepsConnections(t *testing.T, one, two podHost) {
 			t.Errorf("host %s: the connection ends when the process starts", h.Name)
 		}
 		h.Do(t, func() error {
-			return h.tunnel.Restrict(device, map[netip.Addr]Local{h.podAddress: {Device: podDevice, Rights: AllRights}})
+			return h.tunnel.Restrict(map[netip.Addr]Local{h.podAddress: {Device: podDevice, Rights: AllRights}})
 		})
 		h.connect(AllRights)
 		if !echoes(conn) {
@@ -242,7 +242,7 @@ func restartedProcessKeepsConnections(t *testing.T, one, two podHost) {
 		two.tunnel = &Tunnel{}
 		prepare()
 		two.Do(t, func() error {
-			return two.tunnel.Restrict(device, map[netip.Addr]Local{two.podAddress: {Device: podDevice, Rights: AllRights &^ RightKeepAccepted}})
+			return two.tunnel.Restrict(map[netip.Addr]Local{two.podAddress: {Device: podDevice, Rights: AllRights &^ RightKeepAccepted}})
 		})
 		if echoes(conn) {
 			t.Errorf("a new process does not restrict the pods of the previous process %s", name)
@@ -319,19 +319,15 @@ func newPodGetsNoRepliesOfFormerPod(t *testing.T, one, two podHost) {
 	if err != nil || !echoes(conn) {
 		t.Fatal(err)
 	}
-	count := func() (flows int) {
-		one.Do(t, func() error { return one.tunnel.programs.eachFlow(func(_, _ []byte) bool { flows++; return false }) })
-		return flows
-	}
-	if count() != 1 {
-		t.Errorf("there are %d connections, want 1", count())
+	if got := one.connections(); got != 1 {
+		t.Errorf("there are %d connections, want 1", got)
 	}
 	one.run("ip", "link", "add", "other", "type", "veth", "peer", "name", "other-peer")
 	one.Do(t, func() error {
 		return one.tunnel.Connect(map[netip.Addr]Local{one.podAddress: {Device: "other", Rights: AllRights}})
 	})
-	if count() != 0 {
-		t.Errorf("the new pod has %d connections", count())
+	if got := one.connections(); got != 0 {
+		t.Errorf("the new pod has %d connections", got)
 	}
 }
 
@@ -371,12 +367,20 @@ func TestEndedConnectionsAreForgotten(t *testing.T) {
 // stack if the node no longer uses VXLAN.
 func TestRemovedDeviceHasNoDirectConnections(t *testing.T) {
 	one, two := newPodHosts(t)
+	if conn, err := one.dial(two.podAddress); err != nil || !echoes(conn) {
+		t.Fatal(err)
+	}
 	one.tunnel = &Tunnel{} // of a process that starts with other settings
 	one.Do(t, func() error { return one.tunnel.Remove(device) })
 	one.run("ip", "route", "replace", two.subnet.String(), "via", "192.0.1.1")
 	one.rules("add chain ip test forward { type filter hook forward priority 0; meta l4proto tcp reject with tcp reset; }")
 	if _, err := one.dial(two.podAddress); err == nil || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("connection: %v", err)
+	}
+	one.follow()
+	one.ensure()
+	if got := one.connections(); got != 0 {
+		t.Errorf("there are %d connections from before the removal", got)
 	}
 }
 

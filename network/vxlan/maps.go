@@ -115,6 +115,7 @@ type programs struct {
 	former       map[netip.Addr]bool
 	isAged       bool
 	copied       []copiedMap
+	isAttached   bool // the devices between hosts have the programs
 	remotesOf    map[netip.Addr]uint32
 	deviceIndex  int // of the VXLAN device; 0 before it exists
 	peersOf      map[netip.Prefix]Peer
@@ -126,15 +127,15 @@ type programs struct {
 	replicaCount uint32
 }
 
-// load creates the maps and loads the programs. It continues to use the maps of connections from a
-// device with the given name.
-func load(device string) (*programs, error) {
+// load creates the maps and loads the programs. It continues to use the connections of previous
+// processes' programs.
+func load() (*programs, error) {
 	// Kernels before 5.11 count maps as locked memory.
 	if err := rlimit.RemoveMemlock(); err != nil {
 		return nil, fmt.Errorf("remove limit of locked memory: %w", err)
 	}
 	p := newPrograms()
-	if err := errors.Join(p.createMaps(p.specs()), p.adopt(device), p.loadPrograms()); err != nil {
+	if err := errors.Join(p.createMaps(p.specs()), p.adopt(), p.loadPrograms()); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -168,7 +169,7 @@ func (p *programs) specs() []mapSpec {
 		{&p.owners, ebpf.MapSpec{Name: "owners", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.replicas, ebpf.MapSpec{Name: "replicas", Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: maxReplicas}},
 		{&p.locals, ebpf.MapSpec{Name: localsMap, Type: ebpf.Hash, KeySize: 4, ValueSize: localSize, MaxEntries: maxEntries, Flags: dynamic}},
-		{&p.flows, ebpf.MapSpec{Name: "flows", Type: ebpf.Hash, KeySize: flowSize, ValueSize: flowValueSize, MaxEntries: maxFlows, Flags: dynamic}},
+		{&p.flows, ebpf.MapSpec{Name: flowsMap, Type: ebpf.Hash, KeySize: flowSize, ValueSize: flowValueSize, MaxEntries: maxFlows, Flags: dynamic}},
 		{&p.shares, ebpf.MapSpec{Name: "shares", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxEntries, Flags: dynamic}},
 		{&p.clock, ebpf.MapSpec{Name: "clock", Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1}},
 		{&p.remotes, ebpf.MapSpec{Name: "remotes", Type: ebpf.Hash, KeySize: 4, ValueSize: 4, MaxEntries: maxRemotes, Flags: dynamic}},

@@ -173,6 +173,15 @@ func (p podHost) connect(rights Rights) {
 	})
 }
 
+// connections returns the number of recorded connections on the host.
+func (p podHost) connections() (count int) {
+	p.t.Helper()
+	p.Do(p.t, func() error {
+		return p.tunnel.programs.eachFlow(func(_, _ []byte) bool { count++; return false })
+	})
+	return count
+}
+
 // dial opens a connection from the pod.
 func (p podHost) dial(to netip.Addr) (conn net.Conn, err error) {
 	p.t.Helper()

@@ -110,14 +110,11 @@ func (p *programs) setSegments(peers map[netip.Prefix]Peer, mtu int) error {
 	}
 	var errs []error
 	if p.segments == nil {
-		links, err := segmentLinks()
+		segments, err := segmentDevices()
 		if err != nil {
 			return err
 		}
-		p.segments = map[int]bool{}
-		for _, link := range links {
-			p.segments[link.Attrs().Index] = true
-		}
+		p.segments = segments
 	}
 	for index := range p.segments {
 		if !desired[index] {
@@ -219,13 +216,27 @@ func segmentHooks(egress, ingress *ebpf.Program) map[uint32]*ebpf.Program {
 	return map[uint32]*ebpf.Program{netlink.HANDLE_MIN_EGRESS: egress, netlink.HANDLE_MIN_INGRESS: ingress}
 }
 
-// segmentLinks returns the devices that have the programs for network segments.
-func segmentLinks() ([]netlink.Link, error) {
+// segmentDevices returns the indexes of the devices that have the programs for network segments.
+func segmentDevices() (map[int]bool, error) {
+	filters, err := ownFilters()
+	if err != nil {
+		return nil, err
+	}
+	devices := map[int]bool{}
+	for _, filter := range filters {
+		if isSegmentFilter(filter) {
+			devices[filter.LinkIndex] = true
+		}
+	}
+	return devices, nil
+}
+
+// ownFilters returns the filters of all devices that contain programs for received packets.
+func ownFilters() (own []*netlink.BpfFilter, err error) {
 	queues, err := netlink.QdiscList(nil)
 	if err != nil {
 		return nil, fmt.Errorf("list tc hooks: %w", err)
 	}
-	var links []netlink.Link
 	for _, queue := range queues {
 		if queue.Attrs().Parent != netlink.HANDLE_CLSACT {
 			continue
@@ -237,15 +248,17 @@ func segmentLinks() ([]netlink.Link, error) {
 		if err != nil {
 			return nil, fmt.Errorf("find device %d: %w", queue.Attrs().LinkIndex, err)
 		}
-		filters, err := segmentFilters(link, netlink.HANDLE_MIN_INGRESS)
+		filters, err := netlink.FilterList(link, netlink.HANDLE_MIN_INGRESS)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("list programs of device %q: %w", link.Attrs().Name, err)
 		}
-		if len(filters) > 0 {
-			links = append(links, link)
+		for _, filter := range filters {
+			if program, isProgram := filter.(*netlink.BpfFilter); isProgram && program.Name == filterName {
+				own = append(own, program)
+			}
 		}
 	}
-	return links, nil
+	return own, nil
 }
 
 // segmentFilters returns the filters at a tc hook that contain programs for network segments.
@@ -270,10 +283,10 @@ func isSegmentFilter(filter netlink.Filter) bool {
 
 // RemoveSegments detaches the programs from all devices on network segments.
 func RemoveSegments() error {
-	links, err := segmentLinks()
+	devices, err := segmentDevices()
 	errs := []error{err}
-	for _, link := range links {
-		errs = append(errs, detachSegment(link.Attrs().Index))
+	for index := range devices {
+		errs = append(errs, detachSegment(index))
 	}
 	return errors.Join(errs...)
 }

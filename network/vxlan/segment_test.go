@@ -28,8 +28,8 @@ func (h *host) segmentPrograms() int {
 }
 
 // TestSegmentsWithOtherFiltersAreNotUsed adds filters and programs that accept all packets, and a
-// qdisc that has no hook for sent packets. The host drops packets of connections that its stack does
-// not know.
+// qdisc that has no hook for sent packets. The host drops packets of connections that its stack
+// does not know.
 func TestSegmentsWithOtherFiltersAreNotUsed(t *testing.T) {
 	one, two := newSegmentHosts(t)
 	one.rules("add chain ip test forward { type filter hook forward priority 0; ct state invalid drop; }")
@@ -52,7 +52,8 @@ func TestSegmentsWithOtherFiltersAreNotUsed(t *testing.T) {
 			if conn, err := one.dial(two.podAddress); err != nil || !echoes(conn) {
 				t.Errorf("connection: %v", err)
 			}
-			one.Do(t, func() error { return one.tunnel.programs.setSegments(one.peers, 1450) }) // not the error again
+			// The error is not logged again.
+			one.Do(t, func() error { return one.tunnel.programs.setSegments(one.peers, 1450) })
 			remove()
 			one.ensure()
 			if got := one.segmentPrograms(); got != 2 {

@@ -92,15 +92,11 @@ func TestConnectionsSurviveOtherSizesOfMaps(t *testing.T) {
 			}
 		},
 		"connections of a later version": func(m *mapSpec) {
-			if m.spec.Name == "flows" {
+			if m.spec.Name == flowsMap {
 				m.spec.ValueSize += 8
 			}
 		},
-		"all of a later version": func(m *mapSpec) {
-			if kind := m.spec.Name; kind == localsMap || kind == "flows" || kind == "pairs" || kind == "shares" {
-				m.spec.ValueSize += 8
-			}
-		},
+		"all of a later version": enlarge,
 	} {
 		t.Run(name, func(t *testing.T) {
 			one, two := newPodHosts(t)
@@ -131,7 +127,7 @@ func TestConnectionsSurviveOtherSizesOfMaps(t *testing.T) {
 // The hosts' rules drop all packets that pass the network stack.
 func TestRightsOfOtherLayoutsAreRevoked(t *testing.T) {
 	rename := func(m *mapSpec) {
-		if name := m.spec.Name; name == localsMap || name == "flows" {
+		if name := m.spec.Name; name == localsMap || name == flowsMap {
 			m.spec.Name += "_0"
 		}
 	}
@@ -139,7 +135,7 @@ func TestRightsOfOtherLayoutsAreRevoked(t *testing.T) {
 		"before the process has programs": func(p podHost) {
 			p.tunnel = &Tunnel{}
 			p.Do(p.t, func() error {
-				return p.tunnel.Restrict(device, map[netip.Addr]Local{p.podAddress: {Device: podDevice, Rights: AllRights}})
+				return p.tunnel.Restrict(map[netip.Addr]Local{p.podAddress: {Device: podDevice, Rights: AllRights}})
 			})
 		},
 		"when the process has programs": func(p podHost) { p.upgrade() },
@@ -163,5 +159,70 @@ func TestRightsOfOtherLayoutsAreRevoked(t *testing.T) {
 				return err == nil && echoes(conn)
 			})
 		})
+	}
+}
+
+// enlarge gives all maps that a new process continues to use the size of a later version.
+func enlarge(m *mapSpec) {
+	if kind := m.spec.Name; kind == localsMap || kind == flowsMap || kind == "pairs" || kind == "shares" {
+		m.spec.ValueSize += 8
+	}
+}
+
+// TestRestrictedPodsUseFormerPrograms restricts a pod whose device still has the program of another
+// version.
+func TestRestrictedPodsUseFormerPrograms(t *testing.T) {
+	onEachPath(t, restrictedPodsUseFormerPrograms)
+}
+
+func restrictedPodsUseFormerPrograms(t *testing.T, one, two podHost) {
+	for _, tt := range []struct {
+		name    string
+		restart func()
+	}{
+		{"when the process has programs", one.upgrade},
+		{"after a process that ended before it connected pods", func() {
+			one.upgrade()
+			one.tunnel.programs.close()
+			*one.tunnel = Tunnel{}
+			one.follow()
+		}},
+	} {
+		one.replaceFormer(enlarge)
+		conn, err := one.dial(two.podAddress)
+		if err != nil || !echoes(conn) {
+			t.Fatal(err)
+		}
+		tt.restart()
+		one.Do(t, func() error {
+			return one.tunnel.Restrict(map[netip.Addr]Local{one.podAddress: {Device: podDevice, Rights: AllRights &^ RightKeepOpened}})
+		})
+		if echoes(conn) {
+			t.Errorf("%s: the restricted pod's connection works", tt.name)
+		}
+		one.ensure()
+		one.connect(AllRights)
+		eventually.True(t, "connection with all rights", func() bool { return echoes(conn) })
+	}
+}
+
+// TestNewPodGetsNoCopiedConnections replaces a pod during an upgrade.
+func TestNewPodGetsNoCopiedConnections(t *testing.T) {
+	one, two := newPodHosts(t)
+	one.replaceFormer(enlarge)
+	conn, err := one.dial(two.podAddress)
+	if err != nil || !echoes(conn) {
+		t.Fatal(err)
+	}
+	one.upgrade()
+	if got := one.connections(); got != 1 {
+		t.Errorf("after the upgrade, there are %d connections, want 1", got)
+	}
+	one.run("ip", "link", "add", "other", "type", "veth", "peer", "name", "other-peer")
+	one.Do(t, func() error {
+		return one.tunnel.Connect(map[netip.Addr]Local{one.podAddress: {Device: "other", Rights: AllRights}})
+	})
+	if got := one.connections(); got != 0 {
+		t.Errorf("the new pod has %d connections", got)
 	}
 }

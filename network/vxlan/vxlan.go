@@ -176,7 +176,7 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 	current := t.programs
 	if current == nil {
 		var err error
-		if current, err = load(device.Name); err != nil {
+		if current, err = load(); err != nil {
 			return fmt.Errorf("set up VXLAN: %w", err)
 		}
 	}
@@ -202,9 +202,9 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 	if err := t.ensureDevice(current); err != nil {
 		return fmt.Errorf("set up VXLAN: %w", err)
 	}
+	current.isAttached = true
 	if t.locals != nil { // otherwise, the pods of the previous process remain
-		_ = current.setLocals(t.locals) // Connect reports the error
-		current.finishCopy()
+		_ = current.connect(t.locals) // Connect reports the error
 	}
 	return nil
 }
@@ -242,7 +242,7 @@ func (t *Tunnel) Remove(name string) error {
 		t.programs = nil
 	}
 	// Without rights, the programs at the pods' devices pass all packets to the stack.
-	return errors.Join(restrictFormer(name, nil), RemoveSegments(), removeDevice(name))
+	return errors.Join(revokeFormer(), RemoveSegments(), removeDevice(name))
 }
 
 // refresh writes the current networks to the programs' maps.
