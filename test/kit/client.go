@@ -123,8 +123,8 @@ func (c *Cluster) WaitFetch(pod, url, want string) {
 	})
 }
 
-// waitLimit is the timeout of WaitFor. Most conditions are met within seconds. Upstream can need two
-// minutes to notice that a volume's attachment has been deleted.
+// waitLimit is the timeout of WaitFor. Most conditions are met within seconds. Upstream can need
+// two minutes to notice that a volume's attachment has been deleted.
 const waitLimit = 4 * time.Minute
 
 // WaitFor waits until condition returns nil. After a timeout, it fails the test with the last error
