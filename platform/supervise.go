@@ -58,7 +58,7 @@ func Supervise(ctx context.Context, h *host.Host, lock *os.File) error {
 func planOf(h *host.Host) (plan.Plan, error) {
 	executable, err := os.Executable()
 	if err != nil {
-		return plan.Plan{}, fmt.Errorf("find the running program: %w", err)
+		return plan.Plan{}, fmt.Errorf("find this program: %w", err)
 	}
 	self := func(args ...string) []string {
 		command := append([]string{executable}, args...)

@@ -82,9 +82,9 @@ const pairPeriod = 600e9
 
 // podProgram returns the program for packets that a pod sends. It sends packets to pods on other
 // nodes directly to the VXLAN device, or to the device on the network segment that both nodes
-// share, if the pod's connection permits that. All other packets take
-// the path through the kernel's network stack. Package spoofcheck does not see the packets of
-// direct connections, so the program checks their source.
+// share, if the pod's connection permits that. All other packets take the path through the kernel's
+// network stack. Package spoofcheck does not see the packets of direct connections, so the program
+// checks their source.
 func podProgram(m *kernelMaps) asm.Instructions {
 	return join(
 		asm.Instructions{

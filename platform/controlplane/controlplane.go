@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 
+	networkclient "github.com/openshift/client-go/network/clientset/versioned"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -50,6 +51,8 @@ type Host struct {
 	*host.Host
 	// deps contains the clients and caches that the controllers share.
 	deps *controller.Deps
+	// networkClient reads and changes the objects of the pod network.
+	networkClient networkclient.Interface
 	// leadership elects the master that runs the controllers. It is nil if this is the only master.
 	leadership *controller.Leadership
 	// settings compares the settings of several masters. It is nil on the only master.
@@ -111,7 +114,7 @@ func Table() table.Table[*Host] {
 		{Name: "informers", After: afterAPI, Build: (*Host).informers},
 		{Name: "leadership", After: afterAPI, Build: (*Host).elections},
 		{Name: "shared-settings", After: afterAPI, Build: (*Host).sharedSettings},
-		{Name: "shared-files", After: afterAPI, Build: (*Host).sharedFilesComponent},
+		{Name: "shared-files", After: afterAPI, Build: (*Host).sharedFiles},
 		{Name: "etcd-members", After: []string{"leadership"}, Build: (*Host).etcdMembers, Group: ownControllers},
 		{Name: "controllers", After: []string{"apiserver", "leadership"}, Build: (*Host).controllers, Group: upstreamControllers},
 		{Name: "scheduler", After: []string{"apiserver", "leadership"}, Build: (*Host).scheduler, Group: upstreamScheduler},
@@ -288,8 +291,14 @@ func (h *Host) connect() error {
 	if err != nil {
 		return err
 	}
-	if h.deps, err = controller.NewDeps(config); err != nil || h.Cluster == nil {
+	if h.deps, err = controller.NewDeps(config); err != nil {
 		return err
+	}
+	if h.networkClient, err = networkclient.NewForConfig(h.deps.Config); err != nil {
+		return fmt.Errorf("create client of networks: %w", err)
+	}
+	if h.Cluster == nil {
+		return nil
 	}
 	elections, err := kubernetes.NewForConfig(h.limitedConfig(20, 40))
 	if err != nil {

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	networkclient "github.com/openshift/client-go/network/clientset/versioned"
-
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/controller/hosts"
 	networkcontroller "github.com/slipway-platform/slipway/controller/network"
@@ -88,12 +86,8 @@ func checkGroup(content []byte) error {
 // The control plane rejects networks that omit the subnet of a host.
 func (h *Host) networksInForce() bool {
 	const timeout = 5 * time.Second
-	client, err := networkclient.NewForConfig(h.deps.Config)
-	if err != nil {
-		return false
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	inForce, err := networkcontroller.InForce(ctx, client, h.Master.NetworkObject())
+	inForce, err := networkcontroller.InForce(ctx, h.networkClient, h.Master.NetworkObject())
 	return err == nil && inForce
 }

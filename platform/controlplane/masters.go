@@ -88,8 +88,8 @@ func (h *Host) removeMaster(ctx context.Context, node, address string) error {
 	return oauth.RemoveServer(ctx, h.deps.Dynamic, publicURL)
 }
 
-// sharedFilesComponent returns the component that writes files that other masters have changed.
-func (h *Host) sharedFilesComponent() (component.Component, error) {
+// sharedFiles returns the component that writes files that other masters have changed.
+func (h *Host) sharedFiles() (component.Component, error) {
 	if h.Cluster == nil {
 		return component.Disabled("shared-files"), nil
 	}

@@ -1,10 +1,6 @@
 package controlplane
 
 import (
-	"fmt"
-
-	networkclient "github.com/openshift/client-go/network/clientset/versioned"
-
 	"github.com/slipway-platform/slipway/admission/unenforced"
 	networkapi "github.com/slipway-platform/slipway/apigroup/network"
 	"github.com/slipway-platform/slipway/apigroup/route/ingress"
@@ -20,11 +16,7 @@ import (
 
 // podNetwork returns the controllers for the pod network objects.
 func (h *Host) podNetwork() (component.Component, error) {
-	client, err := networkclient.NewForConfig(h.deps.Config)
-	if err != nil {
-		return nil, fmt.Errorf("create client of networks: %w", err)
-	}
-	return &networkcontroller.Controllers{Deps: h.deps, Client: client, Network: h.Master.NetworkObject(), DualStack: h.Master.DualStack()}, nil
+	return &networkcontroller.Controllers{Deps: h.deps, Client: h.networkClient, Network: h.Master.NetworkObject(), DualStack: h.Master.DualStack()}, nil
 }
 
 // egressIPs returns the controller that assigns egress IPs to hosts with egressCIDRs.
@@ -32,11 +24,7 @@ func (h *Host) egressIPs() (component.Component, error) {
 	if h.Master.HasOtherNetwork() {
 		return component.Disabled("egress-ips"), nil
 	}
-	client, err := networkclient.NewForConfig(h.deps.Config)
-	if err != nil {
-		return nil, fmt.Errorf("create client of networks: %w", err)
-	}
-	return &allocator.Allocator{Client: client}, nil
+	return &allocator.Allocator{Client: h.networkClient}, nil
 }
 
 // networkFeatures returns the pod network's API group, and warnings about policies that the network

@@ -59,11 +59,11 @@ func storageResetCommand(opts *options) *cobra.Command {
 
 // resetStorage stops the host and empties containerd's directory. It keeps the directory itself,
 // because the directory can be a mount point.
-func resetStorage(ctx context.Context, opts *options, host *host.Host, out io.Writer) error {
+func resetStorage(ctx context.Context, opts *options, h *host.Host, out io.Writer) error {
 	if err := down(ctx, opts, false, out); err != nil {
 		return fmt.Errorf("reset storage: %w", err)
 	}
-	dir := host.Node.Slipway.ContainerdDirectory
+	dir := h.Node.Slipway.ContainerdDirectory
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("reset storage: %w", err)
