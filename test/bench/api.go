@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	clientrest "k8s.io/client-go/rest"
@@ -22,15 +24,31 @@ const (
 // apiResource is a resource for which requests are measured.
 type apiResource struct {
 	path string // path of the collection
-	body string // path of an object, with a placeholder for its name
+	body string // body of an object, with placeholders for its name
 }
 
 // apiResources contains a Kubernetes resource and an OpenShift resource. Requests for them
-// alternate.
+// alternate. A ConfigMap has data of the length of a Route's spec and status, so that the responses
+// have about the same length.
 var apiResources = [2]apiResource{
-	{"/api/v1/namespaces/default/configmaps", `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": %q}, "data": {"host": "www.example.com"}}`},
+	{"/api/v1/namespaces/default/configmaps",
+		`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": %[1]q}, "data": {"host": "%[1]s.example.com", "value": "` + strings.Repeat("0123456789", 70) + `"}}`},
 	{"/apis/route.openshift.io/v1/namespaces/default/routes",
-		`{"apiVersion": "route.openshift.io/v1", "kind": "Route", "metadata": {"name": %q}, "spec": {"host": "www.example.com", "to": {"name": "web"}}}`},
+		`{"apiVersion": "route.openshift.io/v1", "kind": "Route", "metadata": {"name": %[1]q}, "spec": {"host": "%[1]s.example.com", "to": {"name": "web"}}}`},
+}
+
+// create creates the object with a number.
+func (r apiResource) create(ctx context.Context, server clientrest.Interface, number int) error {
+	body := fmt.Appendf(nil, r.body, fmt.Sprintf("bench-%d", number))
+	return server.Post().AbsPath(r.path).SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
+}
+
+// remove removes all objects.
+func (r apiResource) remove(ctx context.Context, server clientrest.Interface) error {
+	if err := server.Delete().AbsPath(r.path).Do(ctx).Error(); err != nil {
+		return fmt.Errorf("delete %s: %w", r.path, err)
+	}
+	return nil
 }
 
 // apiTimes contains the times of one verb for both resources.
@@ -39,12 +57,21 @@ type apiTimes struct {
 	times [2][]time.Duration
 }
 
+// apiVerbs contains the measured kinds of requests, in the order of their measurement.
+var apiVerbs = []string{"create", "get", "list of 100", "watch until the first event"}
+
+// apiPercentiles contains the reported percentiles of the times.
+var apiPercentiles = []struct {
+	name  string
+	value func([]float64) float64
+}{{"p50", stats.Median}, {"p99", func(v []float64) float64 { return stats.Percentile(v, 99) }}}
+
+// preciseMilliseconds formats a time in seconds as milliseconds, with two decimals.
+func preciseMilliseconds(v float64) string { return fmt.Sprintf("%.2f ms", 1000*v) }
+
 // measureAPI measures requests for both resources. It removes the objects at the end.
 func measureAPI(ctx context.Context, server clientrest.Interface) ([]apiTimes, error) {
-	create := func(r apiResource, number int) error {
-		body := fmt.Appendf(nil, r.body, fmt.Sprintf("bench-%d", number))
-		return server.Post().AbsPath(r.path).SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
-	}
+	create := func(r apiResource, number int) error { return r.create(ctx, server, number) }
 	read := func(r apiResource, number int) error {
 		_, err := server.Get().AbsPath(fmt.Sprintf("%s/bench-%d", r.path, number)).DoRaw(ctx)
 		return err
@@ -55,28 +82,29 @@ func measureAPI(ctx context.Context, server clientrest.Interface) ([]apiTimes, e
 	}
 	watch := func(r apiResource, number int) error { return watchOne(ctx, server, r, number) }
 	var times []apiTimes
-	for _, step := range []struct {
-		verb string
-		do   func(apiResource, int) error
-	}{{"create", create}, {"get", read}, {"list of 100", list}, {"watch until the first event", watch}} {
-		result := apiTimes{verb: step.verb}
+	for i, request := range []func(apiResource, int) error{create, read, list, watch} {
+		result := apiTimes{verb: apiVerbs[i]}
 		for number := range apiCount {
 			for side, resource := range apiResources {
 				start := time.Now()
-				if err := step.do(resource, number); err != nil {
-					return nil, fmt.Errorf("%s %s: %w", step.verb, resource.path, err)
+				if err := request(resource, number); err != nil {
+					return nil, fmt.Errorf("%s %s: %w", result.verb, resource.path, err)
 				}
 				result.times[side] = append(result.times[side], time.Since(start))
 			}
 		}
 		times = append(times, result)
 	}
+	return times, removeObjects(ctx, server)
+}
+
+// removeObjects removes all objects of both resources.
+func removeObjects(ctx context.Context, server clientrest.Interface) error {
+	var errs []error
 	for _, resource := range apiResources {
-		if err := server.Delete().AbsPath(resource.path).Do(ctx).Error(); err != nil {
-			return nil, fmt.Errorf("delete %s: %w", resource.path, err)
-		}
+		errs = append(errs, resource.remove(ctx, server))
 	}
-	return times, nil
+	return errors.Join(errs...)
 }
 
 // watchOne starts a watch on one object and waits for the first event.
@@ -110,16 +138,13 @@ func (r *report) requests() (all []apiTimes) {
 func (r *report) api() stats.Table {
 	t := stats.Table{Heading: []string{"API request", "ConfigMap", "Route", "ratio", "aim", ""}}
 	for _, result := range r.requests() {
-		for _, of := range []struct {
-			name  string
-			value func([]float64) float64
-		}{{"p50", stats.Median}, {"p99", func(v []float64) float64 { return stats.Percentile(v, 99) }}} {
+		for _, of := range apiPercentiles {
 			kubernetes, slipway := of.value(stats.Seconds(result.times[0])), of.value(stats.Seconds(result.times[1]))
 			outcome := "met"
 			if slipway/kubernetes > maxAPIRatio {
 				outcome = "missed"
 			}
-			t.Rows = append(t.Rows, []string{result.verb + ", " + of.name, fmt.Sprintf("%.2f ms", 1000*kubernetes), fmt.Sprintf("%.2f ms", 1000*slipway),
+			t.Rows = append(t.Rows, []string{result.verb + ", " + of.name, preciseMilliseconds(kubernetes), preciseMilliseconds(slipway),
 				fmt.Sprintf("%.2f", slipway/kubernetes), fmt.Sprintf("<= %.2f", maxAPIRatio), outcome})
 		}
 	}

@@ -27,7 +27,7 @@ const (
 	startedBuilds, triggeredBuilds       = 5, 5
 	// maxCold and maxCached are the maximum ratios of a build's time to buildah's time. maxStart
 	// and maxTrigger are in seconds.
-	maxCold, maxCached   = 1.2, 0.5
+	maxCold, maxCached   = 0.75, 1.5
 	maxStart, maxTrigger = 3.0, 1.0
 	// These image prefixes are the registry's addresses for pods and for this machine.
 	inPods, beside = "docker-registry.default.svc:5000/" + buildProject, host.Address + ":5000/" + buildProject

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,8 +18,12 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// importTags is the number of tags in the imported repository.
-const importTags = 1000
+const (
+	// importTags is the number of tags in the imported repository.
+	importTags = 1000
+	// importsIdle is how long the cluster is idle before its memory is read.
+	importsIdle = 30 * time.Second
+)
 
 // importsMaster allows importing all tags, from a registry in the host's network.
 const importsMaster = `apiVersion: v1
@@ -31,9 +36,14 @@ slipway: {outbound: {allowedNetworks: [198.18.0.1/32]}}
 type importRow struct {
 	name     string
 	took     time.Duration
-	requests int64   // number of requests to the registry
-	most     float64 // anonymous memory of the control plane, in bytes
+	requests int64 // number of requests to the registry
+	// most is the highest anonymous memory of the control plane, in bytes. idle is its anonymous
+	// memory before the first import.
+	most, idle float64
 }
+
+// mostMemory is the target for most, as a multiple of idle.
+const mostMemory = 1.5
 
 // runImports boots a separate cluster, measures imports of a thousand tags, and reports the result.
 func runImports(ctx context.Context, o options) error {
@@ -55,9 +65,10 @@ func runImports(ctx context.Context, o options) error {
 	if err != nil {
 		return fmt.Errorf("measure imports: %w", err)
 	}
-	t := stats.Table{Heading: []string{fmt.Sprintf("import of %d tags", importTags), "time", "requests", "maximum memory of the control plane"}}
+	t := stats.Table{Heading: []string{fmt.Sprintf("import of %d tags", importTags), "time", "requests", "maximum memory of the control plane", "of idle", "aim", ""}}
 	for _, row := range rows {
-		t.Rows = append(t.Rows, []string{row.name, fmt.Sprintf("%.1f s", row.took.Seconds()), fmt.Sprint(row.requests), stats.Mebibytes(row.most)})
+		t.Rows = append(t.Rows, []string{row.name, fmt.Sprintf("%.1f s", row.took.Seconds()), fmt.Sprint(row.requests), stats.Mebibytes(row.most),
+			fmt.Sprintf("%.2f", row.most/row.idle), fmt.Sprintf("<= %.2f", mostMemory), stats.Outcome(row.most <= mostMemory*row.idle)})
 	}
 	conditions := fmt.Sprintf("%s.\n%s; each response of the other registry takes %d ms.\n", machine, started.UTC().Format("2006-01-02 15:04 MST"), responseDelay.Milliseconds())
 	fmt.Print("\n" + conditions + "\n" + t.Text())
@@ -90,13 +101,20 @@ func measureImports(ctx context.Context, s *slipway) (rows []importRow, err erro
 		return nil, err
 	}
 	i := &importer{s.host, client.ImageStreams("default"), client.ImageStreamImports("default"), from}
+	if err := host.Pause(ctx, importsIdle); err != nil {
+		return nil, err
+	}
+	idle, err := i.memory()
+	if err != nil {
+		return nil, err
+	}
 	for _, measured := range []struct {
 		name string
 		do   func(context.Context) error
 	}{
 		{"oc import-image --all", i.repository}, {"oc create, of a stream with as many tags", i.stream}, {"again, as scheduled", i.scheduled},
 	} {
-		row := importRow{name: measured.name}
+		row := importRow{name: measured.name, idle: idle}
 		stop := i.watchMemory(ctx, &row.most)
 		before, start := from.requests.Load(), time.Now()
 		err := measured.do(ctx)
@@ -190,6 +208,20 @@ func (i *importer) complete(ctx context.Context, stream string, before *imagev1.
 	return nil
 }
 
+// memory returns the anonymous memory of the control plane, in bytes.
+func (i *importer) memory() (float64, error) {
+	processes, err := i.host.Processes()
+	if err != nil {
+		return 0, err
+	}
+	for _, p := range processes {
+		if p.Name == "slipway control-plane" {
+			return memoryOf(p.PID, "RssAnon")
+		}
+	}
+	return 0, errors.New("read memory of control plane: no such process")
+}
+
 // watchMemory samples the control plane's memory until stop is called, and records the maximum.
 func (i *importer) watchMemory(ctx context.Context, most *float64) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -197,15 +229,8 @@ func (i *importer) watchMemory(ctx context.Context, most *float64) (stop func())
 	go func() {
 		defer close(done)
 		_ = poll(ctx, 200*time.Millisecond, func(context.Context) (bool, error) {
-			processes, err := i.host.Processes()
-			for _, p := range processes {
-				if p.Name != "slipway control-plane" {
-					continue
-				}
-				if now, err := memoryOf(p.PID, "RssAnon"); err == nil {
-					*most = max(*most, now)
-				}
-			}
+			now, err := i.memory()
+			*most = max(*most, now)
 			return false, err
 		})
 	}()

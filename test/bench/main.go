@@ -5,6 +5,8 @@
 //
 //	go run ./test/bench [-rounds 3] [-only cluster] [-slipway bin/slipway] [-markdown FILE]
 //
+// With -base, it compares two builds of Slipway. `make bench-compare` runs it so.
+//
 // The two sides alternate on an otherwise idle machine. Each side has a separate network namespace,
 // directory and cgroup, and leaves nothing behind, even if it is interrupted.
 // docs/benchmark-method.md describes the measurements and the setup of the stock side. A missed
@@ -53,6 +55,7 @@ type options struct {
 	idle     time.Duration
 	markdown string
 	only     string
+	base     string
 	load     time.Duration
 	routes   string
 }
@@ -68,6 +71,7 @@ func main() {
 	flag.DurationVar(&o.idle, "idle", 45*time.Second, "how long a cluster is idle before its memory is read")
 	flag.StringVar(&o.markdown, "markdown", "", "also write the tables into this `file`, between its markers")
 	flag.StringVar(&o.only, "only", "", "measure only this `part`: csi, tenants, apps, router, builds, cluster, registry, imports or console")
+	flag.StringVar(&o.base, "base", "", "compare clusters with this other slipway `program` instead of the stock programs, and measure nothing else")
 	flag.DurationVar(&o.load, "load", 3*time.Second, "how long each load of requests to the router lasts, in whole seconds")
 	flag.StringVar(&o.routes, "routes", "10,1000,10000", "`numbers` of routes for the measurements of a router")
 	flag.Parse()
@@ -88,6 +92,9 @@ func run(ctx context.Context, o options) error {
 	}
 	if min(o.rounds, o.pods, o.volumes, o.together, int(o.load.Seconds())) < 1 {
 		return errors.New("-rounds, -pods, -volumes, -together and -load, in seconds, must be at least 1")
+	}
+	if o.base != "" {
+		return runBase(ctx, o)
 	}
 	parts := []struct {
 		name string
@@ -135,29 +142,43 @@ func runClusters(ctx context.Context, o options) error {
 	if err := copyPrograms(programs, o); err != nil {
 		return err
 	}
-	sides := []func(*host.Host) (side, error){
-		func(h *host.Host) (side, error) { return newSlipway(h, filepath.Join(programs, "slipway")) },
-		func(h *host.Host) (side, error) { return newStock(h, programs) },
-	}
-	for number := range o.rounds {
-		for side, open := range sides {
-			name := sideNames[side]
-			h, err := host.New(filepath.Join(work, name), "/slipway-bench-"+name)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(os.Stderr, "round %d of %d, %s:", number+1, o.rounds, name)
-			result, err := measure(ctx, h, open, o)
-			fmt.Fprintln(os.Stderr)
-			if err != nil {
-				return fmt.Errorf("measure %s: %w", name, err)
-			}
-			report.Sides[side] = append(report.Sides[side], result)
-		}
+	report.Sides, err = measureSides(ctx, work, [2]contender{
+		{sideNames[0], func(h *host.Host) (side, error) { return newSlipway(h, filepath.Join(programs, "slipway")) }},
+		{sideNames[1], func(h *host.Host) (side, error) { return newStock(h, programs) }},
+	}, o)
+	if err != nil {
+		return err
 	}
 	fmt.Print(report.text())
 	if o.markdown == "" {
 		return nil
 	}
 	return section.Write(o.markdown, report.markdown())
+}
+
+// contender is one of the two programs, or sets of programs, whose clusters are compared.
+type contender struct {
+	name string
+	open func(*host.Host) (side, error)
+}
+
+// measureSides measures rounds of both contenders, which take turns. It returns each contender's
+// rounds.
+func measureSides(ctx context.Context, work string, compared [2]contender, o options) (sides [2][]round, err error) {
+	for number := range o.rounds {
+		for i, contender := range compared {
+			h, err := host.New(filepath.Join(work, contender.name), "/slipway-bench-"+contender.name)
+			if err != nil {
+				return sides, err
+			}
+			fmt.Fprintf(os.Stderr, "round %d of %d, %s:", number+1, o.rounds, contender.name)
+			result, err := measure(ctx, h, contender.open, o, number == o.rounds-1)
+			fmt.Fprintln(os.Stderr)
+			if err != nil {
+				return sides, fmt.Errorf("measure %s: %w", contender.name, err)
+			}
+			sides[i] = append(sides[i], result)
+		}
+	}
+	return sides, nil
 }

@@ -40,17 +40,23 @@ type round struct {
 	Pods, Volumes, Hanging []time.Duration
 	// Together is the time from the creation of the first pod until all pods are running. Count is
 	// the number of pods. Each pod has an attachable FlexVolume.
-	Together time.Duration
-	Count    int
+	// TogetherSeconds is the CPU time, in seconds, that the side's processes use to start and delete
+	// these pods.
+	Together        time.Duration
+	TogetherSeconds float64
+	Count           int
 	// Requests contains the times of API requests. The stock side has no OpenShift resources.
 	Requests []apiTimes
+	// Loaded contains the measurements of the loaded cluster, in the last round.
+	Loaded loaded
 	// Idle contains each process's resource usage in the idle cluster. Its Seconds is the CPU time
 	// per second, in seconds.
 	Idle []host.Usage
 }
 
-// measure runs one round for one side on a new host. It always removes the host.
-func measure(ctx context.Context, h *host.Host, open func(*host.Host) (side, error), o options) (result round, err error) {
+// measure runs one round for one side on a new host. It always removes the host. The last round
+// includes many objects and pods.
+func measure(ctx context.Context, h *host.Host, open func(*host.Host) (side, error), o options, last bool) (result round, err error) {
 	var s side
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), host.CleanupTime)
@@ -63,7 +69,7 @@ func measure(ctx context.Context, h *host.Host, open func(*host.Host) (side, err
 	if s, err = open(h); err != nil {
 		return result, err
 	}
-	if err := measureFirst(ctx, h, s, o, &result); err != nil {
+	if err := measureFirst(ctx, h, s, o, last, &result); err != nil {
 		return result, err
 	}
 	if err := s.stop(ctx); err != nil {
@@ -77,7 +83,7 @@ func measure(ctx context.Context, h *host.Host, open func(*host.Host) (side, err
 }
 
 // measureFirst measures the cluster's first run.
-func measureFirst(ctx context.Context, h *host.Host, s side, o options, result *round) (err error) {
+func measureFirst(ctx context.Context, h *host.Host, s side, o options, last bool, result *round) (err error) {
 	var c *cluster
 	if result.Cold, c, err = timedStart(ctx, s); err != nil {
 		return fmt.Errorf("first start: %w", err)
@@ -117,12 +123,32 @@ func measureFirst(ctx context.Context, h *host.Host, s side, o options, result *
 	}
 	fmt.Fprintf(os.Stderr, ", with volume %.2fs, %d together %.1fs, while another driver hangs %.2fs",
 		stats.Median(stats.Seconds(result.Volumes)), result.Count, result.Together.Seconds(), stats.Median(stats.Seconds(result.Hanging)))
-	if _, ok := s.(*slipway); ok {
-		if result.Requests, err = measureAPI(ctx, c.client.CoreV1().RESTClient()); err != nil {
-			return err
-		}
+	if err := measureRequests(ctx, h, c, s, o, last, result); err != nil {
+		return err
 	}
 	return c.empty(ctx)
+}
+
+// measureRequests measures API requests and, in the last round, many objects and a loaded cluster.
+func measureRequests(ctx context.Context, h *host.Host, c *cluster, s side, o options, last bool, result *round) (err error) {
+	server, resource := c.client.CoreV1().RESTClient(), apiResources[0]
+	if _, ok := s.(*slipway); ok {
+		resource = apiResources[1]
+		if result.Requests, err = measureAPI(ctx, server); err != nil {
+			return err
+		}
+		if last {
+			lists, err := measureLists(ctx, server)
+			if err != nil {
+				return err
+			}
+			result.Requests = append(result.Requests, lists...)
+		}
+	}
+	if last {
+		result.Loaded, err = measureLoaded(ctx, h, c, resource, o.idle)
+	}
+	return err
 }
 
 // timedStart starts a side and measures the duration.

@@ -16,11 +16,13 @@ import (
 func sampleReport() *report {
 	side := func(cold time.Duration, memory int64, names ...string) []round {
 		r := round{Cold: cold, Warm: cold / 2, ColdSeconds: 3, Pods: []time.Duration{500 * time.Millisecond, 700 * time.Millisecond},
-			Volumes: []time.Duration{time.Second}, Hanging: []time.Duration{cold * 6}, Together: 10 * cold, Count: 100}
+			Volumes: []time.Duration{time.Second}, Hanging: []time.Duration{cold * 6}, Together: 10 * cold, TogetherSeconds: 40, Count: 100}
 		for _, name := range names {
 			r.Idle = append(r.Idle, host.Usage{Name: name, PSS: memory << 20, Anonymous: memory << 19, Seconds: 0.005})
 		}
-		return []round{r, r, r}
+		last := r
+		last.Loaded = loaded{Running: 5 * cold, Get: []time.Duration{20 * time.Millisecond}, List: []time.Duration{6 * time.Second}, Idle: r.Idle}
+		return []round{r, r, last}
 	}
 	return &report{
 		Machine: "2 cores (a processor with a name of some length), 24 GiB, Linux 6.18, load average before 0.12",
@@ -58,17 +60,23 @@ func TestReportFitsTerminal(t *testing.T) {
 func TestComparisonShowsMediansAndAims(t *testing.T) {
 	got := sampleReport().comparison().Rows
 	want := [][]string{
-		{"ready, empty data directory", "11.00 s", "4.00 s", "2.75", "<= 1.25, < 10 s", "missed: 2.75, 11.00 s"},
-		{"ready, second start", "5.50 s", "2.00 s", "2.75", "", ""},
+		{"ready, empty data directory", "11.00 s", "4.00 s", "2.75", "<= 1.00, < 3 s", "missed: 2.75, 11.00 s"},
+		{"ready, second start", "5.50 s", "2.00 s", "2.75", "<= 0.70", "missed: 2.75"},
 		{"ready: CPU time to start", "3.00 s", "3.00 s", "1.00", "", ""},
-		{"idle: proportional set size", "600 MiB", "300 MiB", "2.00", "<= 0.50", "missed: 2.00"},
-		{"idle: anonymous memory", "300 MiB", "150 MiB", "2.00", "<= 0.85", "missed: 2.00"},
+		{"idle: proportional set size", "600 MiB", "300 MiB", "2.00", "<= 0.45", "missed: 2.00"},
+		{"idle: anonymous memory", "300 MiB", "150 MiB", "2.00", "<= 0.75", "missed: 2.00"},
 		{"idle: CPU time per second", "20 ms", "15 ms", "1.33", "", ""},
 		{"pod created to running, median", "0.60 s", "0.60 s", "1.00", "<= 1.00", "met"},
 		{"pod created to running, p90", "0.70 s", "0.70 s", "1.00", "", ""},
 		{"pod with attachable FlexVolume", "1.00 s", "1.00 s", "1.00", "<= 0.30", "missed: 1.00"},
-		{"same, while another driver hangs", "> 60.00 s", "24.00 s", "2.75", "<= 1.10 of alone", "missed: 66.00"},
-		{"many of these pods together", "0.91/s", "2.50/s", "0.36", ">= 1.50", "missed: 0.36"},
+		{"same, while another driver hangs", "> 60.00 s", "24.00 s", "2.75", "<= 1.05 of alone", "missed: 66.00"},
+		{"many of these pods together", "0.91/s", "2.50/s", "0.36", ">= 2.00", "missed: 0.36"},
+		{"same, CPU time to the deletion", "40.00 s", "40.00 s", "1.00", "", ""},
+		{"250 pods together", "55.00 s", "20.00 s", "2.75", "< 60 s", "met"},
+		{"meanwhile: get of a pod, p99", "0.02 s", "0.02 s", "1.00", "< 1 s", "met"},
+		{"meanwhile: list of pods, p99", "6.00 s", "6.00 s", "1.00", "< 5 s", "missed: 6.00 s"},
+		{"loaded: proportional set size", "600 MiB", "300 MiB", "2.00", "<= 0.60", "missed: 2.00"},
+		{"loaded: anonymous memory", "300 MiB", "150 MiB", "2.00", "<= 0.70", "missed: 2.00"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -108,5 +116,36 @@ func TestAim(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.outcome)
 			}
 		})
+	}
+}
+
+func TestDifferenceIsBeyondNoiseIfRoundsAreApart(t *testing.T) {
+	tests := []struct {
+		name         string
+		rounds, base []float64
+		want         string
+	}{
+		{"all rounds are below the base's", []float64{1, 2, 3}, []float64{4, 5, 6}, "lower"},
+		{"all rounds are above the base's", []float64{7, 9}, []float64{4, 5, 6}, "higher"},
+		{"one round is within the base's range", []float64{1, 2, 4.5}, []float64{4, 5, 6}, "noise"},
+		{"equal rounds", []float64{2, 2}, []float64{2, 2}, "noise"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := verdict(test.rounds, test.base); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestDifferenceShowsBothRanges(t *testing.T) {
+	r := sampleReport()
+	for number := range r.Sides[0] {
+		r.Sides[0][number].Cold += time.Duration(number) * time.Second
+	}
+	want := []string{"ready, empty data directory", "12.00 s", "4.00 s", "3.00", "11.00 s to 13.00 s", "4.00 s to 4.00 s", "higher"}
+	if diff := cmp.Diff(want, r.difference().Rows[0]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -20,6 +20,7 @@ const slipwayNode = `apiVersion: v1
 kind: NodeConfig
 kubeletArguments:
   volume-plugin-dir: [%q]
+  max-pods: ["300"]
   eviction-hard: ["nodefs.available<1%%,imagefs.available<1%%,memory.available<100Mi"]
 slipway:
   cgroupRoot: %s

@@ -44,6 +44,7 @@ containerRuntimeEndpoint: unix://$containerd
 healthzBindAddress: 127.0.0.1
 healthzPort: 10248
 staticPodPath: $dir/manifests
+maxPods: 300
 evictionHard: {nodefs.available: 1%, imagefs.available: 1%, memory.available: 100Mi}
 `
 

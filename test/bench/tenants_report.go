@@ -49,6 +49,7 @@ func (r *tenants) table() stats.Table {
 	times("request for the user's projects", r.projects, maxProjects)
 	times("`oc get projects`", r.command, maxProjects)
 	times("`oc version --client`, which sends no request", r.empty, 0)
+	times("same, CPU time", r.emptyCPU, maxVersion)
 	times("request with a client certificate", r.certificate, 0)
 	times("request with a token that was used before", r.hit, 0)
 	times("request with a token that was never used", r.miss, 0)

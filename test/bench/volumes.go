@@ -64,9 +64,19 @@ func measureVolumes(ctx context.Context, h *host.Host, c *cluster, o options, re
 		result.Volumes = append(result.Volumes, took)
 	}
 	result.Count = o.together
+	before, err := h.Usage()
+	if err != nil {
+		return err
+	}
 	if result.Together, err = c.startTogether(ctx, o.together); err != nil {
 		return err
 	}
+	after, err := h.Usage()
+	if err != nil {
+		return err
+	}
+	seconds := func(u host.Usage) float64 { return u.Seconds }
+	result.TogetherSeconds = host.Total(after, seconds) - host.Total(before, seconds)
 	if result.Hanging, err = measureHanging(ctx, h, c, o.volumes); err != nil {
 		return err
 	}
@@ -144,20 +154,36 @@ func (c *cluster) waitDetached(ctx context.Context) error {
 	return nil
 }
 
-// startTogether concurrently creates a number of pods with one volume each. It returns the time
-// until all pods are running. It deletes the pods before it returns.
+// startTogether starts a number of pods with one volume each. It returns the time until all pods
+// are running. It deletes the pods before it returns.
 func (c *cluster) startTogether(ctx context.Context, count int) (time.Duration, error) {
+	const group = "together"
+	took, err := c.startMany(ctx, group, count, volumePod)
+	if err != nil {
+		return 0, err
+	}
+	if err := c.deleteMany(ctx, group); err != nil {
+		return 0, err
+	}
+	return took, c.waitDetached(ctx)
+}
+
+// groupLabel is the label of pods that are started together. Its value is the name of their group.
+const groupLabel = "bench"
+
+// startMany creates a number of pods of a group, one immediately after the other. It returns the
+// time until all pods are running. The pods are named GROUP-0, GROUP-1, and so on.
+func (c *cluster) startMany(ctx context.Context, group string, count int, newPod func(name string) *corev1.Pod) (time.Duration, error) {
 	pods := c.client.CoreV1().Pods("default")
-	const group = "bench=together"
-	events, err := pods.Watch(ctx, metav1.ListOptions{LabelSelector: group})
+	events, err := pods.Watch(ctx, metav1.ListOptions{LabelSelector: groupLabel + "=" + group})
 	if err != nil {
 		return 0, fmt.Errorf("watch pods: %w", err)
 	}
 	defer events.Stop()
 	start := time.Now()
 	for number := range count {
-		pod := volumePod(fmt.Sprintf("together-%d", number))
-		pod.Labels["bench"] = "together"
+		pod := newPod(fmt.Sprintf("%s-%d", group, number))
+		metav1.SetMetaDataLabel(&pod.ObjectMeta, groupLabel, group)
 		if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil {
 			return 0, fmt.Errorf("create pod %q: %w", pod.Name, err)
 		}
@@ -176,16 +202,21 @@ func (c *cluster) startTogether(ctx context.Context, count int) (time.Duration, 
 			return 0, fmt.Errorf("wait for pods: %d of %d run: %w", len(running), count, context.Cause(ctx))
 		}
 	}
-	took := time.Since(start)
-	if err := pods.DeleteCollection(ctx, *metav1.NewDeleteOptions(1), metav1.ListOptions{LabelSelector: group}); err != nil {
-		return 0, fmt.Errorf("delete pods: %w", err)
+	return time.Since(start), nil
+}
+
+// deleteMany deletes the pods of a group and waits until they do not exist.
+func (c *cluster) deleteMany(ctx context.Context, group string) error {
+	pods, selected := c.client.CoreV1().Pods("default"), metav1.ListOptions{LabelSelector: groupLabel + "=" + group}
+	if err := pods.DeleteCollection(ctx, *metav1.NewDeleteOptions(1), selected); err != nil {
+		return fmt.Errorf("delete pods: %w", err)
 	}
-	err = poll(ctx, 100*time.Millisecond, func(ctx context.Context) (bool, error) {
-		list, err := pods.List(ctx, metav1.ListOptions{LabelSelector: group})
+	err := poll(ctx, 100*time.Millisecond, func(ctx context.Context) (bool, error) {
+		list, err := pods.List(ctx, selected)
 		return err == nil && len(list.Items) == 0, err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("wait for the end of pods: %w", err)
+		return fmt.Errorf("wait for the end of pods: %w", err)
 	}
-	return took, c.waitDetached(ctx)
+	return nil
 }

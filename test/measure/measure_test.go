@@ -77,7 +77,7 @@ func (r *table) number(what, format, sign string, got, limit float64, met bool) 
 func (r *table) write(t *testing.T) {
 	t.Helper()
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d processors, %s; load average %s; one run, other work on the machine at the same time.\n\n", runtime.NumCPU(), time.Now().UTC().Format("2006-01-02 15:04 MST"), r.load)
+	fmt.Fprintf(&text, "%d processors, %s; load average %s; one run.\n\n", runtime.NumCPU(), time.Now().UTC().Format("2006-01-02 15:04 MST"), r.load)
 	text.WriteString("| measurement | value | aim | |\n|---|--:|---|---|\n")
 	for _, row := range r.rows {
 		fmt.Fprintf(&text, "| %s |\n", strings.Join(row[:], " | "))
