@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	buildv1 "github.com/openshift/api/build/v1"
@@ -35,6 +36,7 @@ type buildController struct {
 	pods     corelisters.PodLister
 	services corelisters.ServiceLister
 	events   record.EventRecorder
+	trigger  *controller.Trigger // enqueues the next builds
 }
 
 func (l *buildController) controller(builds, pods, streams, services cache.SharedIndexInformer) controller.Controller {
@@ -48,7 +50,7 @@ func (l *buildController) controller(builds, pods, streams, services cache.Share
 			{Informer: builds, Keys: l.keysWithNext}, {Informer: pods, Keys: buildKey},
 			{Informer: streams, Keys: l.keysWaitingForStream}, {Informer: services, Keys: l.keysOfJenkins},
 		},
-		Reconcile: l.reconcile, MinBackoff: minBackoff, MaxBackoff: maxBackoff,
+		Reconcile: l.reconcile, Trigger: l.trigger, MinBackoff: minBackoff, MaxBackoff: maxBackoff,
 	}
 }
 
@@ -72,6 +74,12 @@ func (l *buildController) keysWaitingForStream(object any) (keys []controller.Ke
 }
 
 func (l *buildController) reconcile(ctx context.Context, key controller.Key) error {
+	if config, ok := strings.CutPrefix(key.Name, nextPrefix); ok {
+		for _, next := range l.next(key.Namespace, config) {
+			l.trigger.Add(next)
+		}
+		return nil
+	}
 	build, live, err := controller.Live(l.builds.Builds(key.Namespace).Get(key.Name))
 	if !live {
 		return err
@@ -92,6 +100,9 @@ func (l *buildController) reconcile(ctx context.Context, key controller.Key) err
 // createPod creates a build's pod, unless the build has to wait.
 func (l *buildController) createPod(ctx context.Context, build *buildv1.Build) error {
 	wait, err := l.mustWait(ctx, build)
+	if errors.Is(err, errBehind) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -88,6 +88,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	runner := &buildController{
 		podFactory: podFactory{c, kube.CoreV1(), kube.CoreV1(), streams.Lister(), configs.Lister(), access}, core: kube.CoreV1(), creator: creator, client: builds.BuildV1(),
 		indexer: indexer, builds: buildInformer.Lister(), pods: pods.Lister(), services: services.Lister(), events: recorder,
+		trigger: &controller.Trigger{},
 	}
 	set := controller.Manager{
 		runner.controller(buildInformer.Informer(), pods.Informer(), streams.Informer(), services.Informer()),

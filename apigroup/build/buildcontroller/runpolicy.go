@@ -2,6 +2,7 @@ package buildcontroller
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -52,12 +53,17 @@ func (l *buildController) siblingBuilds(build *buildv1.Build) (builds []*buildv1
 	return builds
 }
 
-// requeueInterval is a safety net. Normally, a waiting build is reconciled when the previous build
-// finishes.
+// requeueInterval is a safety net for builds that wait for a running build. Normally, a waiting
+// build is reconciled when the previous build finishes.
 const requeueInterval = 5 * time.Minute
 
+// errBehind means that a build waits for another waiting build. It is not requeued: the builds of a
+// configuration start one after another, and a user can create thousands.
+var errBehind = errors.New("an earlier build is waiting")
+
 // mustWait applies the run policy: it reports whether a build must wait for other builds of its
-// configuration. With SerialLatestOnly, it cancels older waiting builds.
+// configuration. With Serial, the error is errBehind if one of these builds is waiting too. With
+// SerialLatestOnly, mustWait cancels older waiting builds.
 func (l *buildController) mustWait(ctx context.Context, build *buildv1.Build) (wait bool, err error) {
 	policy := instantiate.Policy(build)
 	if policy == buildv1.BuildRunPolicyParallel {
@@ -72,7 +78,7 @@ func (l *buildController) mustWait(ctx context.Context, build *buildv1.Build) (w
 			wait = true
 		case !l.isWaiting(other):
 		case !latestOnly && instantiate.Number(other) < number:
-			wait = true
+			return true, errBehind
 		case latestOnly && instantiate.Number(other) > number:
 			if instantiate.Policy(other) == policy {
 				return true, nil // the other build cancels this build
@@ -112,33 +118,44 @@ func (l *buildController) isWaiting(build *buildv1.Build) bool {
 	return l.blocksOthers(build) && build.Status.Phase == buildv1.BuildPhaseNew && !build.Status.Cancelled
 }
 
-// keysWithNext returns a build's key and, if the build does not block other builds, the keys of the
-// builds that can start next.
+// nextPrefix is the prefix of the names in keys that stand for a configuration's next builds. No
+// build's name contains a slash.
+const nextPrefix = "next/"
+
+// keysWithNext returns a build's key and, if the build does not block other builds, the key of its
+// configuration's next builds. It does not read other builds: it runs for each change of any user's
+// builds, one after another.
 func (l *buildController) keysWithNext(object any) []controller.Key {
 	build := object.(*buildv1.Build)
 	keys := []controller.Key{cache.MetaObjectToName(build)}
-	if l.servedByJenkins(build) || l.blocksOthers(build) && !l.isDeleted(build) {
+	config := instantiate.ConfigOf(build)
+	if config == "" || l.servedByJenkins(build) || l.blocksOthers(build) && !l.isDeleted(build) {
 		return keys
 	}
+	return append(keys, controller.Key{Namespace: build.Namespace, Name: nextPrefix + config})
+}
+
+// next returns the keys of a configuration's builds that can start next.
+func (l *buildController) next(namespace, config string) (keys []controller.Key) {
 	var first, latest *buildv1.Build
-	for _, other := range l.siblingBuilds(build) {
-		if !l.isWaiting(other) {
+	for _, build := range buildsOf(l.indexer, namespace, config) {
+		if !l.isWaiting(build) {
 			continue
 		}
-		switch instantiate.Policy(other) {
+		switch instantiate.Policy(build) {
 		case buildv1.BuildRunPolicySerial:
-			if first == nil || instantiate.Number(other) < instantiate.Number(first) {
-				first = other
+			if first == nil || instantiate.Number(build) < instantiate.Number(first) {
+				first = build
 			}
 		case buildv1.BuildRunPolicySerialLatestOnly:
-			if latest == nil || instantiate.Number(other) > instantiate.Number(latest) {
-				latest = other
+			if latest == nil || instantiate.Number(build) > instantiate.Number(latest) {
+				latest = build
 			}
 		}
 	}
-	for _, next := range []*buildv1.Build{first, latest} {
-		if next != nil {
-			keys = append(keys, cache.MetaObjectToName(next))
+	for _, build := range []*buildv1.Build{first, latest} {
+		if build != nil {
+			keys = append(keys, cache.MetaObjectToName(build))
 		}
 	}
 	return keys
