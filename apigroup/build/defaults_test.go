@@ -47,6 +47,7 @@ func TestOptionsMustMatchStrategy(t *testing.T) {
 	docker := buildv1.BuildStrategy{DockerStrategy: &buildv1.DockerBuildStrategy{}}
 	source := buildv1.BuildStrategy{SourceStrategy: &buildv1.SourceBuildStrategy{}}
 	enabled := true
+	secret := []corev1.EnvVar{{Name: "KEY", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "key"}}}}
 	none := buildv1.BuildRequest{DockerStrategyOptions: &buildv1.DockerStrategyOptions{}, SourceStrategyOptions: &buildv1.SourceStrategyOptions{}}
 	for name, tt := range map[string]struct {
 		strategy buildv1.BuildStrategy
@@ -60,6 +61,9 @@ func TestOptionsMustMatchStrategy(t *testing.T) {
 		"Docker options, Source build": {source, buildv1.BuildRequest{DockerStrategyOptions: &buildv1.DockerStrategyOptions{NoCache: &enabled}}, true},
 		"Source options, Source build": {source, buildv1.BuildRequest{SourceStrategyOptions: &buildv1.SourceStrategyOptions{Incremental: &enabled}}, false},
 		"Source options, Docker build": {docker, buildv1.BuildRequest{SourceStrategyOptions: &buildv1.SourceStrategyOptions{Incremental: &enabled}}, true},
+		"value":                        {source, buildv1.BuildRequest{Env: []corev1.EnvVar{{Name: "KEY", Value: "value"}}}, false},
+		"variable from secret":         {source, buildv1.BuildRequest{Env: secret}, true},
+		"argument from secret":         {docker, buildv1.BuildRequest{DockerStrategyOptions: &buildv1.DockerStrategyOptions{BuildArgs: secret}}, true},
 	} {
 		if err := checkOptions(&tt.strategy, &tt.request); (err != nil) != tt.wantErr {
 			t.Errorf("%s: %v", name, err)

@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	buildv1 "github.com/openshift/api/build/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -114,9 +115,20 @@ func checkStartable(config *buildv1.BuildConfig, req *buildv1.BuildRequest) erro
 }
 
 // checkOptions rejects options for strategies other than the build's. It accepts empty options,
-// because 4.x clients always send the options of both strategies.
+// because 4.x clients always send the options of both strategies. It also rejects variables that
+// refer to secrets or config maps: the build would read them for a user who might only be allowed
+// to start builds.
 func checkOptions(strategy *buildv1.BuildStrategy, req *buildv1.BuildRequest) error {
 	docker, source := req.DockerStrategyOptions, req.SourceStrategyOptions
+	variables := req.Env
+	if docker != nil {
+		variables = slices.Concat(variables, docker.BuildArgs)
+	}
+	for _, variable := range variables {
+		if variable.ValueFrom != nil {
+			return apierrors.NewBadRequest(fmt.Sprintf("variable %q has valueFrom: a build request supports only values; set valueFrom in the build config", variable.Name))
+		}
+	}
 	switch {
 	case docker != nil && (docker.NoCache != nil || len(docker.BuildArgs) > 0) && strategy.DockerStrategy == nil:
 		return apierrors.NewBadRequest("Cannot specify Docker build specific options: the build has another strategy")
