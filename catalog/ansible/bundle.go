@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
+
+	"github.com/slipway-platform/slipway/internal/yamllimit"
 )
 
 // specLabel is the image label that contains the base64-encoded apb.yml.
@@ -184,6 +186,10 @@ func importFailure(stream *imagev1.ImageStream) error {
 	return nil
 }
 
+// A registry chooses its images' specifications. maxSpec is the maximum size in bytes, before and
+// after aliases are expanded, and maxSpecValues is the maximum number of values.
+const maxSpec, maxSpecValues = 256 << 10, 10_000
+
 // specOf returns an image's specification. ok is false if the image is not a bundle.
 func specOf(image *imagev1.Image) (result spec, ok bool, err error) {
 	var metadata struct {
@@ -199,6 +205,12 @@ func specOf(image *imagev1.Image) (result spec, ok bool, err error) {
 		return result, false, nil
 	}
 	text, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(label), ""))
+	if err == nil && len(text) > maxSpec {
+		err = fmt.Errorf("it has more than %d bytes", maxSpec)
+	}
+	if err == nil {
+		err = yamllimit.Check(text, maxSpecValues, maxSpec)
+	}
 	if err == nil {
 		err = yaml.Unmarshal(text, &result)
 	}

@@ -135,3 +135,16 @@ func TestListsChooseBundles(t *testing.T) {
 		}
 	}
 }
+
+// A registry's images must not use much of the control plane's memory.
+func TestLargeSpecificationsAreRejected(t *testing.T) {
+	for name, metadata := range map[string]string{
+		"many values": "metadata: {a: [" + strings.Repeat("{},", 100_000) + "{}]}\n",
+		"long string": "metadata: {a: " + strings.Repeat("a", 1<<20) + "}\n",
+		"aliases":     "metadata: {a: &a [" + strings.Repeat("a,", 1000) + "a], b: [" + strings.Repeat("*a,", 1000) + "*a]}\n",
+	} {
+		if _, ok, err := specOf(image(t, text+metadata)); !ok || err == nil {
+			t.Errorf("%s: %v, %v", name, ok, err)
+		}
+	}
+}
