@@ -26,17 +26,22 @@ type detacher struct{ device }
 type device struct{ plugin *plugin }
 
 // volume converts a spec for the engine. The storage name distinguishes inline volumes that have
-// the same name in different pods.
+// the same name in different pods. If the driver does not name an inline volume, the driver gets
+// the storage name, because detach gets it too.
 func (d device) volume(spec *volume.Spec) (flexvolume.Volume, error) {
 	source, err := sourceOf(spec)
 	if err != nil {
 		return flexvolume.Volume{}, err
 	}
 	vol := source.volume(spec.Name())
-	if spec.PersistentVolume == nil {
-		if vol.ID, err = d.plugin.GetVolumeName(spec); err != nil {
-			return flexvolume.Volume{}, err
-		}
+	if !source.inline {
+		return vol, nil
+	}
+	if vol.ID, err = d.plugin.GetVolumeName(spec); err != nil {
+		return flexvolume.Volume{}, err
+	}
+	if vol.ID == inlineName(vol) {
+		vol.Name = vol.ID
 	}
 	return vol, nil
 }

@@ -88,6 +88,11 @@ func (m *mounter) SetUpAt(dir string, args volume.MounterArgs) error {
 		if stagedDir, err = m.plugin.deviceMountPath(m.spec); err != nil {
 			return transientError(err)
 		}
+		attached, err := device{m.plugin}.volume(m.spec)
+		if err != nil {
+			return transientError(err)
+		}
+		request.Name = attached.Name
 	}
 	if err := m.record(stagedDir); err != nil {
 		return transientError(err)

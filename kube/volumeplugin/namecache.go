@@ -2,6 +2,8 @@ package volumeplugin
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -34,22 +36,40 @@ func (p *plugin) GetVolumeName(spec *volume.Spec) (string, error) {
 		return "", err
 	}
 	vol := source.volume(spec.Name())
-	return p.nameCache.get(p.key(vol), func() (string, error) {
+	return p.nameCache.get(p.key(vol, source.inline), func() (string, error) {
 		driver, err := p.inUse()
 		if err != nil {
 			return "", err
 		}
-		return driver.VolumeName(context.Background(), vol)
+		name, err := driver.VolumeName(context.Background(), vol)
+		if err == nil && source.inline && name == vol.Name {
+			name = inlineName(vol)
+		}
+		return name, err
 	})
 }
 
-// key returns a cache key that consists of the driver's name and its input for getvolumename.
-func (p *plugin) key(volume flexvolume.Volume) string {
-	encoded, err := json.Marshal(volume)
+// inlineName returns the storage name of a pod's inline volume that the driver does not name. The
+// volume's name in the pod is not sufficient: the pod's author chooses it. The name could be the
+// name of another project's inline volume or of a PersistentVolume, whose content the pod would
+// then get.
+func inlineName(vol flexvolume.Volume) string {
+	encoded, err := json.Marshal([]any{vol.FSType, vol.Options})
 	if err != nil {
 		panic(err) // it contains only strings
 	}
-	return p.name + string(encoded)
+	sum := sha256.Sum256(encoded)
+	return vol.Name + "-" + hex.EncodeToString(sum[:8])
+}
+
+// key returns a cache key that consists of the driver's name and its input for getvolumename.
+// inline distinguishes an inline volume from a PersistentVolume with the same name and options.
+func (p *plugin) key(vol flexvolume.Volume, inline bool) string {
+	encoded, err := json.Marshal(vol)
+	if err != nil {
+		panic(err) // it contains only strings
+	}
+	return fmt.Sprint(p.name, inline, string(encoded))
 }
 
 // nameCache caches the drivers' responses to getvolumename.

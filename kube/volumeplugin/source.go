@@ -17,6 +17,7 @@ const secretTimeout = 30 * time.Second
 
 // source is the `flexVolume:` section of a PersistentVolume or a pod.
 type source struct {
+	inline          bool // the volume is defined in a pod
 	driver, fsType  string
 	readOnly        bool
 	options         map[string]string
@@ -30,7 +31,7 @@ func sourceOf(spec *volume.Spec) (source, error) {
 	switch {
 	case spec != nil && spec.Volume != nil && spec.Volume.FlexVolume != nil:
 		flex := spec.Volume.FlexVolume
-		src := source{driver: flex.Driver, fsType: flex.FSType, readOnly: flex.ReadOnly, options: flex.Options}
+		src := source{inline: true, driver: flex.Driver, fsType: flex.FSType, readOnly: flex.ReadOnly, options: flex.Options}
 		if flex.SecretRef != nil {
 			src.secret = flex.SecretRef.Name
 		}

@@ -6,7 +6,8 @@
 // Differences from the in-tree plugin:
 //   - The prober never blocks: it returns the current content of the engine's registry.
 //   - A volume's name is the driver's response to getvolumename, so that detach receives this name,
-//     even after a controller restart.
+//     even after a controller restart. An inline volume without such a response has a name that
+//     contains a hash of its options.
 //   - A plugin exists as long as its driver's name. It reads the driver's capabilities at each use,
 //     so an update applies to new volumes while old volumes can still be unmounted.
 //   - After a restart, the kubelet reconstructs a volume with its options, from a file next to the
@@ -101,7 +102,7 @@ func (p *plugin) isAttached(spec *volume.Spec) bool {
 	if err != nil {
 		return false
 	}
-	name, ok := p.nameCache.lookup(p.key(source.volume(spec.Name())))
+	name, ok := p.nameCache.lookup(p.key(source.volume(spec.Name()), source.inline))
 	return ok && p.attachments.attachedByProcess(p.name, name)
 }
 
