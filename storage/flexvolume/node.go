@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"k8s.io/mount-utils"
 	"k8s.io/utils/exec"
@@ -185,6 +186,9 @@ func formatAndMount(device, dir string, volume Volume) error {
 	if device == "" {
 		return nil
 	}
+	if err := checkFSType(volume.FSType); err != nil {
+		return err
+	}
 	access := "rw"
 	if volume.ReadOnly {
 		access = "ro"
@@ -192,6 +196,25 @@ func formatAndMount(device, dir string, volume Volume) error {
 	mounter := mount.NewSafeFormatAndMount(mount.New(""), exec.New())
 	if err := mounter.FormatAndMount(device, dir, volume.FSType, []string{access}); err != nil {
 		return fmt.Errorf("mount device %s at %s: %w", device, dir, err)
+	}
+	return nil
+}
+
+// checkFSType returns an error unless a file system type is on a device. The author of a pod with an
+// inline volume chooses the type. Types such as proc, which ignore the device, would give the pod
+// files of the host, and the part of fuse.NAME after the period is a command.
+func checkFSType(fsType string) error {
+	if strings.Trim(fsType, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return fmt.Errorf("mount device: file system type %q contains characters other than lowercase letters, digits and hyphens", fsType)
+	}
+	list, err := os.ReadFile("/proc/filesystems")
+	if err != nil {
+		return fmt.Errorf("read file system types: %w", err)
+	}
+	for line := range strings.Lines(string(list)) {
+		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == "nodev" && fields[1] == fsType {
+			return fmt.Errorf("mount device: file systems of type %q are not on a device; use a type such as ext4 or xfs", fsType)
+		}
 	}
 	return nil
 }

@@ -138,6 +138,24 @@ func TestUnsupportedOperationsAreImplementedByEngine(t *testing.T) {
 	}
 }
 
+// The author of a pod chooses the file system type of an inline volume.
+func TestFileSystemsWithoutDeviceAreNotMounted(t *testing.T) {
+	dir, driver, device := scratch(t), newTestDriver(t, emptyDriver), loopDevice(t)
+	if output, err := exec.Command("mkfs.ext4", "-q", device).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	stagedDir := filepath.Join(dir, "staged")
+	for _, fsType := range []string{"proc", "sysfs", "fuse.sh", "../ext4"} {
+		err := driver.Stage(t.Context(), Volume{Name: "v", FSType: fsType}, device, stagedDir, "")
+		if err == nil || !strings.Contains(err.Error(), "mount device: file system") {
+			t.Errorf("%s: got error %v", fsType, err)
+		}
+		if isMounted(t, stagedDir) {
+			t.Fatalf("a file system of type %s is mounted", fsType)
+		}
+	}
+}
+
 func TestPublishedBindIsReadOnlyAndStagedMountIsNot(t *testing.T) {
 	ctx, dir := context.Background(), scratch(t)
 	driver := newTestDriver(t, `case $1 in mountdevice) mount -t tmpfs none "$2"; echo '{"status":"Success"}';; *) `+emptyDriver+`;; esac`)
