@@ -68,10 +68,15 @@ func parseRule(text string) (r rule, ok bool) {
 }
 
 // allows reports whether the rules allow connections to a server at one of its addresses. host is
-// the name that the client used, or the address if the client used an address.
+// the name that the client used, or the address if the client used an address. Only rules with
+// addresses allow link-local addresses, because a cloud's metadata service, which trusts every
+// client, has such an address.
 func (a Access) allows(host string, address netip.Addr) bool {
 	host = canonical(host)
 	for _, r := range a {
+		if !r.network.IsValid() && address.IsLinkLocalUnicast() {
+			continue
+		}
 		if r.all || r.network.IsValid() && r.network.Contains(address) || r.name != "" && r.hasName(host) {
 			return !r.deny
 		}

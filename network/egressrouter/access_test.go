@@ -32,6 +32,9 @@ func TestAccess(t *testing.T) {
 		{"exception first, others", "!secret.example.com\n*.example.com", "www.example.com", "203.0.113.1", true},
 		{"the first rule decides", "*.example.com\n!secret.example.com", "secret.example.com", "203.0.113.1", true},
 		{"all", "# all\n\n*", "example.org", "203.0.113.1", true},
+		{"metadata service", "*", "169.254.169.254", "169.254.169.254", false},
+		{"name of the metadata service", "*.example.com\n*", "meta.example.com", "169.254.169.254", false},
+		{"address of the metadata service", "169.254.169.254", "169.254.169.254", "169.254.169.254", true},
 		{"none", "!*", "example.org", "203.0.113.1", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
