@@ -41,8 +41,8 @@ func (*webHooks) ConnectMethods() []string { return []string{http.MethodPost} }
 // maxCallBytes is the maximum size of a webhook call's body, in bytes.
 const maxCallBytes = 4 << 20
 
-// Connect returns a handler. The handler responds with the new build, or with a status if it
-// ignores the call.
+// Connect returns a handler. The handler responds with the receipt of the new build, or with a
+// status if it ignores the call.
 func (h *webHooks) Connect(ctx context.Context, name string, _ runtime.Object, responder rest.Responder) (http.Handler, error) {
 	secret, kind, ok := parsePath(ctx)
 	read := webhook.Readers()[kind]
@@ -57,9 +57,22 @@ func (h *webHooks) Connect(ctx context.Context, name string, _ runtime.Object, r
 		case build == nil:
 			responder.Object(http.StatusOK, &metav1.Status{Status: metav1.StatusSuccess, Message: ignored})
 		default:
-			responder.Object(http.StatusOK, build)
+			responder.Object(http.StatusOK, receipt(build))
 		}
 	}), nil
+}
+
+// receipt returns the part of a new build that the caller of a webhook gets: its identity and its
+// revision. The rest contains values of environment variables, and callers know only the secret
+// that starts builds. Git hosts also show responses to all administrators of a repository.
+func receipt(build *buildv1.Build) *buildv1.Build {
+	return &buildv1.Build{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: build.Name, Namespace: build.Namespace, UID: build.UID, ResourceVersion: build.ResourceVersion, CreationTimestamp: build.CreationTimestamp,
+		},
+		Spec:   buildv1.BuildSpec{CommonSpec: buildv1.CommonSpec{Revision: build.Spec.Revision}},
+		Status: buildv1.BuildStatus{Phase: build.Status.Phase},
+	}
 }
 
 // parsePath returns the secret and the kind from a request's path. The path is

@@ -19,6 +19,10 @@ func TestWebhookWithoutAllowEnvTakesNoArguments(t *testing.T) {
 	for secret, taken := range map[string]bool{"closed": false, "open": true} {
 		response := s.Anonymous().May("POST", configs+"/app/webhooks/"+secret+"/generic", call)
 		var build buildv1.Build
+		if err := json.Unmarshal([]byte(response), &build); err != nil || build.Spec.Strategy.DockerStrategy != nil {
+			t.Fatalf("the response contains the strategy, %v: %s", err, response)
+		}
+		response = s.alice.May("GET", kit.GroupPath("build.openshift.io", s.shop, "builds/"+build.Name), "")
 		if err := json.Unmarshal([]byte(response), &build); err != nil || build.Spec.Strategy.DockerStrategy == nil {
 			t.Fatalf("%v: %s", err, response)
 		}
