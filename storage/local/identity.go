@@ -90,7 +90,12 @@ func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRe
 	return response, nil
 }
 
-// NodeGetInfo returns the node's topology.
+// maxVolumes is the maximum number of volumes that pods on the node can use at the same time. Each
+// mounted volume has two or three kernel threads. They count toward the machine's limit of
+// processes, but not toward any pod's limit.
+const maxVolumes = 2000
+
+// NodeGetInfo returns the node's topology and its maximum number of volumes.
 func (d *Driver) NodeGetInfo(context.Context, *csi.NodeGetInfoRequest) (*csi.NodeGetInfoResponse, error) {
-	return &csi.NodeGetInfoResponse{NodeId: d.Node, AccessibleTopology: d.topology()[0]}, nil
+	return &csi.NodeGetInfoResponse{NodeId: d.Node, MaxVolumesPerNode: maxVolumes, AccessibleTopology: d.topology()[0]}, nil
 }
