@@ -1,7 +1,6 @@
 package volumeplugin
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -268,46 +267,6 @@ func TestDriverWithoutAttachIsOnlyMounted(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"mount", "unmount"}, operations); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
-	}
-}
-
-// A pod's author chooses the name of an inline volume. If the driver does not name volumes, the name
-// must not give the pod the device of another volume.
-func TestInlineVolumeDoesNotGetDeviceOfOtherVolume(t *testing.T) {
-	c := start(t, nil, "", "")
-	script := must[[]byte](t)(os.ReadFile(c.path))
-	unnamed := bytes.Replace(script, []byte(`"disk/7"`), []byte(`""`), 1)
-	if err := os.WriteFile(c.path, unnamed, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(pv(nil)))
-	withOptions := func(options map[string]string) *volume.Spec {
-		spec := inline("pv1", "s")
-		spec.Volume.FlexVolume.FSType, spec.Volume.FlexVolume.Options = "ext4", options
-		return spec
-	}
-	names := map[string]bool{}
-	specs := []*volume.Spec{pv(nil), withOptions(nil), withOptions(map[string]string{"id": "1"}), withOptions(map[string]string{"id": "2"})}
-	for _, spec := range specs {
-		names[must[string](t)(plugin.GetVolumeName(spec))] = true
-	}
-	if len(names) != len(specs) {
-		t.Errorf("%d volumes have the names %v", len(specs), names)
-	}
-	if !names["pv1"] {
-		t.Errorf("the PersistentVolume has another name: %v", names)
-	}
-	// The driver must find the volume in detach by the name in attach.
-	spec, node := specs[1], types.NodeName(nodeName)
-	name := must[string](t)(plugin.GetVolumeName(spec))
-	c.calls()
-	_ = must[string](t)(must[volume.Attacher](t)(plugin.NewAttacher()).Attach(spec, node))
-	if err := must[volume.Detacher](t)(plugin.NewDetacher()).Detach(name, node); err != nil {
-		t.Fatal(err)
-	}
-	calls := c.calls()
-	if len(calls) != 2 || !strings.Contains(calls[0], `"kubernetes.io/pvOrVolumeName":"`+name+`"`) || !strings.HasPrefix(calls[1], "detach "+name+" ") {
-		t.Errorf("calls %q", calls)
 	}
 }
 

@@ -200,9 +200,9 @@ func formatAndMount(device, dir string, volume Volume) error {
 	return nil
 }
 
-// checkFSType returns an error unless a file system type is on a device. The author of a pod with an
-// inline volume chooses the type. Types such as proc, which ignore the device, would give the pod
-// files of the host, and the part of fuse.NAME after the period is a command.
+// checkFSType returns an error unless file systems of a type are on a device. The author of a pod
+// with an inline volume chooses the type. Types such as proc, which ignore the device, would give
+// the pod files of the host, and the part of fuse.NAME after the period is a command.
 func checkFSType(fsType string) error {
 	if strings.Trim(fsType, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 		return fmt.Errorf("mount device: file system type %q contains characters other than lowercase letters, digits and hyphens", fsType)
