@@ -70,12 +70,14 @@ func TestPagesContinueAfterRestartOfMaster(t *testing.T) {
 	if got := s.OC("get", "deployment/front", "-o", "jsonpath={.spec.template.spec.containers[0].resources.limits.memory}"); got != "64Mi" {
 		t.Errorf("the limit of the memory is %q", got)
 	}
+	pod := s.OnlyPod("app=front").Name
 	s.OC("get", "secret/pull", "configmap/typed")
 }
 
 func TestProjectAdministratorGrantsRolesAndSeesQuota(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
+	s.Exec(pod, "sh", "-c", "echo after the restart > /proc/1/fd/1")
 	s.Apply(quota)
 	s.Apply(strings.ReplaceAll(greedy, "IMAGE", kit.ToolsImage))
 	s.play("membership.mjs", s.Namespace)

@@ -1,5 +1,5 @@
-// The master restarts while lists are open and forms are half filled in. The lists continue, and no
-// input is lost.
+// The master restarts while lists and a log are open and forms are half filled in. The lists and
+// the log continue, and no input is lost.
 import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -29,6 +29,8 @@ await open(async (page, context) => {
   await dialog.getByLabel('Memory limit').fill('64Mi');
   const editor = await other('/import');
   await editor.getByRole('textbox', { name: 'YAML editor' }).fill(text);
+  const log = await other('/deployments.apps/front/logs');
+  await log.getByRole('log').getByText('ready and listening').waitFor();
   await page.bringToFront();
 
   // The test kills the master when this object exists.
@@ -50,6 +52,9 @@ await open(async (page, context) => {
   await page.getByRole('link', { name: 'added' }).waitFor();
   await page.getByRole('link', { name: 'removed' }).waitFor({ state: 'detached' });
   await problem.waitFor({ state: 'detached' });
+  await log.bringToFront();
+  await log.getByRole('log').getByText('after the restart').waitFor();
+  expect((await log.getByRole('log').getByText('ready and listening').count()) === 1, 'the log repeats a line');
   await overview.bringToFront();
   await card.getByRole('button', { name: 'Add a pod to front' }).click();
   await card.getByRole('img', { name: '2 pods: 2 ready' }).waitFor();
@@ -67,7 +72,7 @@ await open(async (page, context) => {
   await editor.getByText('# typed before the restart').waitFor();
   await editor.getByRole('button', { name: 'Create', exact: true }).click();
   await editor.getByText('One object was created or changed.').waitFor();
-  for (const window of [overview, form, dialog, editor]) {
+  for (const window of [log, overview, form, dialog, editor]) {
     expect(await window.evaluate(() => window.isFirst), `${window.url()} was loaded again`);
   }
   // Requests fail while the master is unavailable.

@@ -1,5 +1,5 @@
+import { Backoff } from './backoff';
 import { get, proxy, ApiError } from './http';
-import { session } from './session';
 import { Store } from './store';
 import type { Column, KubeObject, Metadata, Row } from './types';
 
@@ -41,8 +41,6 @@ interface WatchEvent {
 
 const tableType = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 const pageSize = 500;
-const minBackoff = 250;
-const maxBackoff = 5_000;
 /**
  * lingerPeriod is how long a watch without observers continues, in case the user returns to its
  * page.
@@ -65,7 +63,7 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
   private socket?: WebSocket;
   private observerCount = 0;
   private epoch = 0;
-  private backoff = minBackoff;
+  private readonly backoff = new Backoff();
   private flushing = false;
   private connection: Connection = 'loading';
   private loaded = false;
@@ -131,27 +129,8 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
           return; // a retry would not succeed
         }
       }
-      await this.pause();
+      await this.backoff.pause();
     }
-  }
-
-  /**
-   * pause waits before the next attempt. If the session has expired, it also waits for a new login.
-   */
-  private async pause(): Promise<void> {
-    if (session.get() !== 'active') {
-      await new Promise<void>((resolve) => {
-        const stop = session.subscribe(() => {
-          if (session.get() === 'active') {
-            stop();
-            resolve();
-          }
-        });
-      });
-    }
-    const delay = this.backoff * (0.75 + Math.random() / 2);
-    this.backoff = Math.min(this.backoff * 2, maxBackoff);
-    await new Promise((resolve) => setTimeout(resolve, delay));
   }
 
   private address(query: Record<string, string>): string {
@@ -233,7 +212,7 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
       let opened = false;
       socket.onopen = () => {
         opened = true;
-        this.backoff = minBackoff;
+        this.backoff.reset();
         this.connection = 'live';
         this.flush();
       };

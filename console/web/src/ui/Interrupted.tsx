@@ -7,7 +7,7 @@ import { text } from '../text/en';
 const noticeDelay = 2000;
 
 /** Interrupted shows that a page might be out of date, until its watches are connected again. */
-export function Interrupted({ snapshots }: { snapshots: Snapshot<unknown>[] }) {
+export function Interrupted({ snapshots }: { snapshots: Pick<Snapshot<unknown>, 'loaded' | 'connection'>[] }) {
   const interrupted = snapshots.some((snapshot) => snapshot.loaded && snapshot.connection === 'interrupted');
   const [shown, setShown] = useState(false);
   useEffect(() => {

@@ -6,6 +6,7 @@ import { useStore } from '../api/store';
 import { text } from '../text/en';
 import { parseLine } from './ansi';
 import { download } from './download';
+import { Interrupted } from './Interrupted';
 import { Outcome } from './Outcome';
 
 interface LogViewProps {
@@ -77,6 +78,7 @@ export function LogView({ path, name, previous, onPrevious, tools, label = text.
           </ToolbarItem>
         </ToolbarContent>
       </Toolbar>
+      <Interrupted snapshots={[{ loaded: true, connection: state.connection }]} />
       <Outcome error={state.error} />
       {state.dropped > 0 && <Alert isInline isPlain component="h2" variant="info" title={text.logs.trimmed(maxLines)} />}
       <div

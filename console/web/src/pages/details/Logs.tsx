@@ -29,7 +29,7 @@ export default function Logs(props: TabProps) {
 
 function LogOfPod({ pods, project, labelSelector }: { pods: Resource; project: string | undefined; labelSelector: string }) {
   const { items, loaded } = useObjects<LooseObject>(pathOf(pods, project), { labelSelector });
-  const [chosen, setChosen] = useState('');
+  const [chosen, setChosen] = useState<string>();
   if (!loaded) {
     return <Loading />;
   }
@@ -37,6 +37,9 @@ function LogOfPod({ pods, project, labelSelector }: { pods: Resource; project: s
   const pod = sorted.find(({ metadata }) => metadata.name === chosen) ?? sorted[0];
   if (!pod) {
     return <EmptyState headingLevel="h2" titleText={t.none} />;
+  }
+  if (pod.metadata.name !== chosen) {
+    setChosen(pod.metadata.name); // the log stays when another pod starts
   }
   return (
     <>

@@ -1,1 +1,0 @@
-export { Runs as default } from './Pipeline';
