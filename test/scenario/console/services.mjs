@@ -68,8 +68,12 @@ await open(async (page, context) => {
   await shoot(page, 'build-config');
   const response = await context.request.post(await hook.inputValue());
   expect(response.ok(), `the webhook responds ${response.status()} ${await response.text()}`);
-  await page.goto(`${root}/builds.build.openshift.io`);
   await page.getByRole('link', { name: 'site-1', exact: true }).waitFor();
+  await page.getByRole('link', { name: 'Environment', exact: true }).or(page.getByRole('tab', { name: 'Environment', exact: true })).click();
+  await page.getByRole('textbox', { name: 'Name 1' }).fill('MODE');
+  await page.getByRole('textbox', { name: 'Value 1' }).fill('fast');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved.').waitFor();
 
   await page.goto(`${root}/buildconfigs.build.openshift.io/site/settings`);
   await page.getByLabel('Git reference').fill('stable');

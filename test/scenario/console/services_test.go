@@ -24,7 +24,9 @@ func TestUserProvisionsServiceAndEditsBuild(t *testing.T) {
 	if got := fmt.Sprint(instance["plan_id"], " ", instance["parameters"]); got != "ID-db-large map[size:7]" {
 		t.Errorf("the broker has the plan and the parameters %s", got)
 	}
-	if got := s.OC("get", "bc/site", "-o", "jsonpath={.spec.strategy.sourceStrategy.incremental} {.spec.triggers[*].type}"); got != "true Generic ImageChange" {
+	const strategy = "{.spec.strategy.sourceStrategy"
+	got := s.OC("get", "bc/site", "-o", "jsonpath="+strategy+".incremental} "+strategy+".env[*].name}="+strategy+".env[*].value} {.spec.triggers[*].type}")
+	if got != "true MODE=fast Generic ImageChange" {
 		t.Errorf("the build configuration has %s", got)
 	}
 	if got := s.OC("get", "servicebinding/shop-db", "-o", "jsonpath={.spec.parameters}"); got != `{"role":"reader"}` {

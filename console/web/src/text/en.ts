@@ -369,6 +369,7 @@ export const text = {
   builds: {
     settings: 'Settings',
     webhooks: 'Webhooks',
+    none: 'No build yet',
     webhook: (type: string) => `Address of the webhook ${type}`,
     revealSecrets: 'Reveal the secrets of the webhooks',
     hideSecrets: 'Hide the secrets of the webhooks',

@@ -8,21 +8,24 @@ import { ContainerSelect } from '../../ui/ContainerSelect';
 import { Outcome } from '../../ui/Outcome';
 import { useRequest } from '../../ui/useRequest';
 import { useRowFocus } from '../../ui/useRowFocus';
-import { containersOf, describe, isValid, patchOf, variablesOf, type Variable } from './environment';
+import { describe, isValid, partsOf, patchOf, variablesOf, type Variable } from './environment';
 import type { TabProps } from './tabs';
 
-/** Environment is the tab with the environment variables of a workload's containers. */
+/**
+ * Environment is the tab with the environment variables of a workload's containers or of a build
+ * configuration.
+ */
 export default function Environment(props: TabProps) {
-  const containers = containersOf(props.object);
-  const [name, setName] = useState(containers[0]?.name);
-  const index = containers.findIndex((container) => container.name === name);
+  const parts = partsOf(props.object);
+  const [name, setName] = useState(parts[0]?.name);
+  const index = parts.findIndex((part) => part.name === name);
   return (
     <>
-      {containers.length > 1 && (
+      {parts.length > 1 && (
         <Toolbar>
           <ToolbarContent>
             <ToolbarItem>
-              <ContainerSelect containers={containers.map((container) => container.name)} value={name} onChange={setName} />
+              <ContainerSelect containers={parts.map((part) => part.name)} value={name} onChange={setName} />
             </ToolbarItem>
           </ToolbarContent>
         </Toolbar>
@@ -36,13 +39,14 @@ function Variables({ resource, project, object, index }: TabProps & { index: num
   const rights = useRights(project);
   const [base, setBase] = useState(object);
   const newest = latest(object, base);
-  const current = variablesOf(containersOf(newest)[index]);
+  const part = partsOf(newest)[index];
+  const current = variablesOf(part);
   const [edited, setEdited] = useState<Variable[]>();
   const { isBusy, isDone, error, send, reset } = useRequest();
   const mayPatch = rights.may('patch', resource.group, resource.name, object.metadata.name);
   const variables = edited ?? current;
   const rows = variables.length === 0 && mayPatch ? [{ name: '', value: '' }] : variables;
-  const hasChanged = edited !== undefined && JSON.stringify(current) !== JSON.stringify(variablesOf(containersOf(base)[index]));
+  const hasChanged = edited !== undefined && JSON.stringify(current) !== JSON.stringify(variablesOf(partsOf(base)[index]));
   const edit = (next: Variable[]) => {
     if (edited === undefined) {
       setBase(newest);
@@ -54,9 +58,12 @@ function Variables({ resource, project, object, index }: TabProps & { index: num
   const set = (at: number, part: Partial<Variable>) => edit(rows.map((row, i) => (i === at ? { ...row, ...part } : row)));
   const save = (event: FormEvent) => {
     event.preventDefault();
+    if (!part) {
+      return;
+    }
     // Only changes to the environment are conflicts, not changes to the number of replicas.
     send(async () => {
-      setBase(await patch<typeof object>(pathOf(resource, project, object.metadata.name), patchOf(hasChanged ? base : newest, index, variables)));
+      setBase(await patch<typeof object>(pathOf(resource, project, object.metadata.name), patchOf(hasChanged ? base : newest, part, variables)));
       setEdited(undefined);
     });
   };

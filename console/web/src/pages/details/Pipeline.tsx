@@ -1,14 +1,10 @@
 import { ActionList, ActionListItem, Alert, Button, Label } from '@patternfly/react-core';
-import { Link } from 'react-router';
-import { useObjects, useRights } from '../../api/hooks';
+import { useRights } from '../../api/hooks';
 import { own } from '../../api/own';
 import { answer, formatDuration, inputsOf, jenkinsOf, stagesOf, testsOf, type Stage, type Tests } from '../../api/pipeline';
 import type { LooseObject } from '../../api/types';
-import { text } from '../../text/en';
 import { pipelines as t } from '../../text/pipelines';
-import { Age } from '../../ui/Age';
 import { DataTable } from '../../ui/DataTable';
-import { Loading } from '../../ui/Loading';
 import { Outcome } from '../../ui/Outcome';
 import { useRequest } from '../../ui/useRequest';
 
@@ -16,10 +12,7 @@ const colors: Record<string, 'green' | 'red' | 'blue' | 'orange' | 'grey'> = {
   SUCCESS: 'green', FAILED: 'red', ABORTED: 'red', IN_PROGRESS: 'blue', PAUSED_PENDING_INPUT: 'orange', UNSTABLE: 'orange',
 };
 
-const buildsPath = (namespace: string) => `/apis/build.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/builds`;
-
-/** maxRuns is the maximum number of runs on a pipeline's page. */
-const maxRuns = 10;
+export const buildsPath = (namespace: string) => `/apis/build.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/builds`;
 
 /**
  * Pipeline shows a build's stages, and lets the user make the decisions that the build waits for.
@@ -80,7 +73,7 @@ export default function Pipeline({ build }: { build: LooseObject }) {
 }
 
 /** Stages draws stages in order, with their durations. */
-function Stages({ stages }: { stages: Stage[] }) {
+export function Stages({ stages }: { stages: Stage[] }) {
   if (stages.length === 0) {
     return <p>{t.none}</p>;
   }
@@ -121,28 +114,5 @@ function TestResults({ tests }: { tests: Tests }) {
       )}
       {more > 0 && <p>{t.moreFailures(more)}</p>}
     </>
-  );
-}
-
-/** Runs shows the stages of a pipeline's latest builds. */
-export function Runs({ config }: { config: LooseObject }) {
-  const { namespace = '', name } = config.metadata;
-  const { items, loaded } = useObjects<LooseObject>(buildsPath(namespace), { labelSelector: `openshift.io/build-config.name=${name}` });
-  if (!loaded) {
-    return <Loading />;
-  }
-  const newest = [...items].sort((a, b) => b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp)).slice(0, maxRuns);
-  return (
-    <DataTable
-      label={t.runs}
-      items={newest}
-      keyOf={(build) => build.metadata.uid}
-      empty={t.none}
-      columns={[
-        { title: t.run, cell: (build) => <Link to={`/project/${namespace}/builds.build.openshift.io/${build.metadata.name}`}>{build.metadata.name}</Link> },
-        { title: t.stages, cell: (build) => <Stages stages={stagesOf(build)} /> },
-        { title: text.age, cell: (build) => <Age of={build.metadata.creationTimestamp} /> },
-      ]}
-    />
   );
 }

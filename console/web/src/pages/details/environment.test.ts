@@ -1,15 +1,16 @@
 import { expect, it } from 'vitest';
 import type { LooseObject } from '../../api/types';
-import { containersOf, describe, isValid, patchOf, variablesOf } from './environment';
+import { describe, isValid, partsOf, patchOf, variablesOf, type Part } from './environment';
 
 const container = { name: 'web', env: [{ name: 'A', value: '1' }, { name: 'B', valueFrom: { secretKeyRef: { name: 'db', key: 'password' } } }] };
 const object = (kind: string, spec: unknown) => ({ kind, metadata: { name: 'front', resourceVersion: '7', generation: 2 }, spec }) as unknown as LooseObject;
 const deployment = object('Deployment', { template: { spec: { containers: [container] } } });
 
 it('keeps references when a value changes', () => {
-  const [a, b] = variablesOf(containersOf(deployment)[0]);
+  const [web] = partsOf(deployment) as [Part];
+  const [a, b] = variablesOf(web);
   expect(describe(b?.reference)).toBe('secretKeyRef db/password');
-  expect(patchOf(deployment, 0, [{ ...a, name: 'A', value: '2' }, b as never])).toEqual([
+  expect(patchOf(deployment, web, [{ ...a, name: 'A', value: '2' }, b as never])).toEqual([
     { op: 'test', path: '/metadata/generation', value: 2 },
     { op: 'add', path: '/spec/template/spec/containers/0/env', value: [{ name: 'A', value: '2' }, container.env[1]] },
   ]);
@@ -17,7 +18,14 @@ it('keeps references when a value changes', () => {
 
 it('reads the containers of a cron job', () => {
   const job = object('CronJob', { jobTemplate: { spec: { template: { spec: { containers: [container] } } } } });
-  expect(containersOf(job)).toEqual([container]);
+  expect(partsOf(job)).toEqual([{ name: 'web', path: ['spec', 'jobTemplate', 'spec', 'template', 'spec', 'containers', 0], env: container.env }]);
+});
+
+it('changes the variables of the strategy of a build configuration', () => {
+  const config = object('BuildConfig', { strategy: { type: 'Source', sourceStrategy: { env: [{ name: 'A', value: '1' }] } } });
+  const [strategy] = partsOf(config) as [Part];
+  expect(variablesOf(strategy)).toEqual([{ name: 'A', value: '1' }]);
+  expect(patchOf(config, strategy, [{ name: 'B', value: '2' }])[1]).toEqual({ op: 'add', path: '/spec/strategy/sourceStrategy/env', value: [{ name: 'B', value: '2' }] });
 });
 
 it('rejects invalid and duplicate names', () => {

@@ -28,9 +28,23 @@ export function containersOf(object: LooseObject): Container[] {
   return Array.isArray(value) ? (value as Container[]) : [];
 }
 
-/** variablesOf returns a container's environment variables. */
-export function variablesOf(container: Container | undefined): Variable[] {
-  return (container?.env ?? []).map(({ name, value, valueFrom }) => ({ name, value: value ?? '', ...(valueFrom ? { reference: valueFrom } : {}) }));
+/** Part is a part of an object with environment variables: a container or a build's strategy. */
+export interface Part extends Pick<Container, 'name' | 'env'> {
+  path: (string | number)[];
+}
+
+/** partsOf returns the parts of a workload or of a build configuration that have variables. */
+export function partsOf(object: LooseObject): Part[] {
+  if (object.kind !== 'BuildConfig') {
+    return containersOf(object).map(({ name, env }, index) => ({ name, env, path: [...containersPath(object.kind), index] }));
+  }
+  const { strategy = {} } = object.spec as { strategy?: Record<string, Pick<Container, 'env'>> };
+  return Object.entries(strategy).flatMap(([key, { env }]) => (key.endsWith('Strategy') ? [{ name: key, env, path: ['spec', 'strategy', key] }] : []));
+}
+
+/** variablesOf returns the environment variables of an object's part. */
+export function variablesOf(part: Part | undefined): Variable[] {
+  return (part?.env ?? []).map(({ name, value, valueFrom }) => ({ name, value: value ?? '', ...(valueFrom ? { reference: valueFrom } : {}) }));
 }
 
 /** describe returns a reference's target, such as secretKeyRef db/password. */
@@ -47,14 +61,10 @@ export function isValid(variables: Variable[]): boolean {
 }
 
 /**
- * patchOf returns the JSON patch that sets a container's variables. The patch fails if the spec has
+ * patchOf returns the JSON patch that sets a part's variables. The patch fails if the spec has
  * changed since it was read.
  */
-export function patchOf(object: LooseObject, index: number, variables: Variable[]): object[] {
-  const path = '/' + [...containersPath(object.kind), index, 'env'].join('/');
+export function patchOf(object: LooseObject, part: Part, variables: Variable[]): object[] {
   const value = variables.map(({ name, value: text, reference }) => (reference ? { name, valueFrom: reference } : { name, value: text }));
-  return [
-    unchanged(object),
-    { op: 'add', path, value },
-  ];
+  return [unchanged(object), { op: 'add', path: '/' + [...part.path, 'env'].join('/'), value }];
 }

@@ -31,7 +31,7 @@ const Grants = lazy(persistent(() => import('./Grants')));
 const Decisions = lazy(persistent(() => import('../network/Decisions')));
 const Reach = lazy(persistent(() => import('../network/Reach')));
 const Pipeline = lazy(persistent(() => import('./Pipeline')));
-const PipelineRuns = lazy(persistent(() => import('./PipelineRuns')));
+const Runs = lazy(persistent(() => import('./Runs')));
 const Rules = lazy(persistent(() => import('./Rules')));
 const PodUsage = lazy(persistent(() => import('./node/Usage')));
 
@@ -48,7 +48,10 @@ export function sectionsOf(object: LooseObject): [title: string, section: ReactN
     case 'Node':
       return [[nodes.resources, later(<NodeResources node={object} />)]];
     case 'BuildConfig':
-      return [...(isPipeline(object) ? runsOf(object) : []), [text.builds.webhooks, <Webhooks key="webhooks" object={object} />]];
+      return [
+        [isPipeline(object) ? pipelines.runs : text.overview.builds, later(<Runs config={object} />)],
+        [text.builds.webhooks, <Webhooks key="webhooks" object={object} />],
+      ];
     case 'Build':
       return isPipeline(object) ? [[pipelines.title, later(<Pipeline build={object} />)]] : [];
     case 'Route':
@@ -77,10 +80,6 @@ export function sectionsOf(object: LooseObject): [title: string, section: ReactN
     default:
       return [];
   }
-}
-
-function runsOf(config: LooseObject): [string, ReactNode][] {
-  return [[pipelines.runs, later(<PipelineRuns config={config} />)]];
 }
 
 interface ContainerStatus {

@@ -32,8 +32,8 @@ const podOwners = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'DaemonSet',
 /** logOwners contains the kinds that have no log themselves, but whose pods have logs. */
 const logOwners = podOwners.filter((kind) => kind !== 'Node');
 
-/** templateOwners contains the kinds whose pod template users can change. */
-const templateOwners = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'DaemonSet', 'CronJob'];
+/** environmentOwners contains the kinds whose environment variables users can change. */
+const environmentOwners = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'DaemonSet', 'CronJob', 'BuildConfig'];
 
 /** tabs contains the tabs in order. Each tab is loaded when it is first opened. */
 export const tabs: Tab[] = [
@@ -44,7 +44,7 @@ export const tabs: Tab[] = [
   { key: 'terminal', label: text.details.tabs.terminal, kinds: ['Pod'], component: lazy(persistent(() => import('./Terminal'))) },
   { key: 'files', label: text.details.tabs.files, kinds: ['Pod'], component: lazy(persistent(() => import('./Files'))) },
   { key: 'java', label: text.details.tabs.java, kinds: ['Pod'], applies: (pod) => jolokiaPort(pod) !== undefined, component: lazy(persistent(() => import('./Java'))) },
-  { key: 'environment', label: text.details.tabs.environment, kinds: templateOwners, component: lazy(persistent(() => import('./Environment'))) },
+  { key: 'environment', label: text.details.tabs.environment, kinds: environmentOwners, component: lazy(persistent(() => import('./Environment'))) },
   { key: 'traffic', label: text.details.tabs.traffic, kinds: ['Route'], component: lazy(persistent(() => import('./Traffic'))) },
   { key: 'settings', label: text.builds.settings, kinds: ['BuildConfig'], component: lazy(persistent(() => import('./BuildSettings'))) },
   { key: 'yaml', label: text.details.tabs.yaml, component: lazy(persistent(() => import('./Yaml'))) },
