@@ -43,6 +43,19 @@ await open(async (page) => {
   await page.getByText('Ready: 2/2').waitFor();
   await page.goto(`${root}/statefulsets.apps/db/pods`);
   await page.getByRole('link', { name: 'db-1' }).waitFor();
+
+  // The user changes the stateful set, and undoes the change.
+  await page.goto(`${root}/statefulsets.apps/db/environment`);
+  await page.getByRole('textbox', { name: 'Name 1' }).fill('FLAVOUR');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Saved.').waitFor();
+  await page.goto(`${root}/statefulsets.apps/db/history`);
+  await page.getByRole('button', { name: 'Roll back to revision 1' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Roll back', exact: true }).click();
+  await page.getByRole('button', { name: 'Roll back to revision 2' }).waitFor();
+  await page.goto(`${root}/statefulsets.apps/db/environment`);
+  await page.getByRole('textbox', { name: 'Name 1' }).waitFor();
+  expect((await page.getByRole('textbox', { name: 'Name 1' }).inputValue()) === '', 'the variable is still there');
   await page.goto(`${root}/overview`);
   await page.getByRole('region', { name: 'db', exact: true }).getByRole('img', { name: '2 pods: 2 ready' }).waitFor();
   await page.goto(`${root}/statefulsets.apps`);

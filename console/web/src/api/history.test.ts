@@ -1,5 +1,5 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { numberOf, revisionsOf, rollBack, type Revision } from './history';
+import { numberOf, revisionsOf, revisionsPath, rollBack, type Revision } from './history';
 import type { LooseObject } from './types';
 
 afterEach(() => vi.unstubAllGlobals());
@@ -44,4 +44,26 @@ it('stores what the server returns for a deployment configuration', async () => 
   expect(requests.map(({ method, path }) => `${method} ${path}`)).toEqual(['POST /console/proxy/front/rollback', 'PUT /console/proxy/front']);
   expect(requests[0]?.body).toMatchObject({ name: 'front', spec: { from: { name: 'front-1' }, includeTemplate: true, includeReplicationMeta: true, includeStrategy: false, includeTriggers: false } });
   expect(requests[1]?.body).toEqual({ metadata: { name: 'rolled-back' } });
+});
+
+it('rolls a stateful set back to the template in a controller revision', async () => {
+  const requests = server({});
+  const set = object('StatefulSet');
+  const of = (number: number) =>
+    ({ metadata: { name: `front-${number}`, ownerReferences: [{ uid: 'u' }] }, revision: number, data: { spec: { template: { ...template, $patch: 'replace' } } } }) as unknown as Revision;
+  const [newest, oldest] = revisionsOf(set, [of(9), of(10)]) as [Revision, Revision];
+  expect([numberOf(newest), numberOf(oldest)]).toEqual([10, 9]);
+  await rollBack('/front', set, oldest, included);
+  expect(requests[0]?.body).toEqual([
+    { op: 'test', path: '/metadata/resourceVersion', value: '9' },
+    { op: 'replace', path: '/spec/template', value: { metadata: { labels: { app: 'a' } }, spec: { containers: [] } } },
+  ]);
+});
+
+it.each([
+  ['Deployment', '/apis/apps/v1/namespaces/shop/replicasets'],
+  ['DeploymentConfig', '/api/v1/namespaces/shop/replicationcontrollers'],
+  ['DaemonSet', '/apis/apps/v1/namespaces/shop/controllerrevisions'],
+])('reads the revisions of a %s', (kind, path) => {
+  expect(revisionsPath({ ...object(kind), metadata: { ...object(kind).metadata, namespace: 'shop' } })).toBe(path);
 });

@@ -2,9 +2,20 @@ import { patch, post, put, unchanged } from './http';
 import type { KubeObject, LooseObject } from './types';
 import type { Container } from './workloads';
 
-/** Revision is a current or earlier version of a workload's pod template. */
+interface Template {
+  metadata?: { labels?: Record<string, string> };
+  spec?: { containers?: Container[] };
+}
+
+/**
+ * Revision is a current or earlier version of a workload's pod template: a ReplicaSet, a
+ * ReplicationController or a ControllerRevision, which contains the template as a patch.
+ */
 export interface Revision extends KubeObject {
-  spec?: { replicas?: number; template?: { metadata?: { labels?: Record<string, string> }; spec?: { containers?: Container[] } } };
+  spec?: { replicas?: number; template?: Template };
+  data?: { spec?: { template?: Template & { $patch?: string } } };
+  /** revision is the number of a ControllerRevision. */
+  revision?: number;
 }
 
 /**
@@ -28,14 +39,36 @@ const keys = {
 
 const annotation = (object: KubeObject, key: string) => object.metadata.annotations?.[key] ?? '';
 
-export const numberOf = (revision: Revision) => Number(annotation(revision, keys.version) || annotation(revision, keys.revision) || 0);
+export const numberOf = (revision: Revision) => revision.revision ?? Number(annotation(revision, keys.version) || annotation(revision, keys.revision) || 0);
 export const phaseOf = (revision: Revision) => annotation(revision, keys.phase);
 export const causeOf = (revision: Revision) => annotation(revision, keys.cause) || annotation(revision, keys.reason);
 
+/** templateOf returns a revision's pod template. */
+export function templateOf({ spec, data }: Revision): Template | undefined {
+  const { $patch: _, ...template } = data?.spec?.template ?? {};
+  return data ? template : spec?.template;
+}
+
+/** revisionIDs contains the resources of the revisions, by the workload's kind. */
+const revisionIDs: Record<string, string> = {
+  DeploymentConfig: 'replicationcontrollers',
+  Deployment: 'replicasets.apps',
+  StatefulSet: 'controllerrevisions.apps',
+  DaemonSet: 'controllerrevisions.apps',
+};
+
+/** revisedKinds contains the kinds that have revisions. */
+export const revisedKinds = Object.keys(revisionIDs);
+
+/** revisionsID returns the ID of the resource that contains a workload's revisions. */
+export function revisionsID(object: LooseObject): string {
+  return revisionIDs[object.kind] ?? '';
+}
+
 /** revisionsPath returns the path of the collection that contains a workload's revisions. */
 export function revisionsPath(object: LooseObject): string {
-  const namespace = encodeURIComponent(object.metadata.namespace ?? '');
-  return object.kind === 'DeploymentConfig' ? `/api/v1/namespaces/${namespace}/replicationcontrollers` : `/apis/apps/v1/namespaces/${namespace}/replicasets`;
+  const [name, group] = revisionsID(object).split('.');
+  return `${group === undefined ? '/api/v1' : `/apis/${group}/v1`}/namespaces/${encodeURIComponent(object.metadata.namespace ?? '')}/${name}`;
 }
 
 /** revisionsOf returns a workload's revisions, newest first. */
@@ -62,7 +95,7 @@ export async function rollBack(path: string, object: LooseObject, to: Revision, 
     await put(path, await post(path + '/rollback', request, { repeatable: true }));
     return;
   }
-  const template = to.spec?.template;
+  const template = templateOf(to);
   const { [hashLabel]: _, ...labels } = template?.metadata?.labels ?? {};
   await patch(path, [
     unchanged(object),

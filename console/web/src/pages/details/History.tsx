@@ -3,7 +3,7 @@ import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { useState } from 'react';
 import { Link } from 'react-router';
 import { pathOf } from '../../api/discovery';
-import { causeOf, numberOf, phaseOf, revisionsOf, revisionsPath, rollBack, type Included, type Revision } from '../../api/history';
+import { causeOf, numberOf, phaseOf, revisionsID, revisionsOf, revisionsPath, rollBack, templateOf, type Included, type Revision } from '../../api/history';
 import { useObjects, useRights } from '../../api/hooks';
 import { text } from '../../text/en';
 import { Age } from '../../ui/Age';
@@ -25,7 +25,6 @@ export default function History({ resource, project, object }: TabProps) {
   if (revisions.length === 0) {
     return <EmptyState headingLevel="h2" titleText={text.history.empty} />;
   }
-  const id = object.kind === 'DeploymentConfig' ? 'replicationcontrollers' : 'replicasets.apps';
   const mayChange = rights.may('update', resource.group, resource.name, object.metadata.name) && rights.may('patch', resource.group, resource.name, object.metadata.name);
   return (
     <>
@@ -48,14 +47,14 @@ export default function History({ resource, project, object }: TabProps) {
                 {numberOf(revision)} {index === 0 && <Label color="blue">{text.history.current}</Label>} {phaseOf(revision) && <Label>{phaseOf(revision)}</Label>}
               </Td>
               <Td dataLabel={text.name}>
-                <Link to={`/project/${project}/${id}/${revision.metadata.name}`}>{revision.metadata.name}</Link>
+                <Link to={`/project/${project}/${revisionsID(object)}/${revision.metadata.name}`}>{revision.metadata.name}</Link>
               </Td>
               <Td dataLabel={text.pod.image} className="console-mono" modifier="breakWord">
-                {(revision.spec?.template?.spec?.containers ?? []).map((container) => (
+                {(templateOf(revision)?.spec?.containers ?? []).map((container) => (
                   <div key={container.name}>{container.image}</div>
                 ))}
               </Td>
-              <Td dataLabel={text.workload.replicas}>{revision.spec?.replicas ?? 0}</Td>
+              <Td dataLabel={text.workload.replicas}>{revision.data ? '-' : (revision.spec?.replicas ?? 0)}</Td>
               <Td dataLabel={text.details.reason}>{causeOf(revision) || '-'}</Td>
               <Td dataLabel={text.age}>
                 <Age of={revision.metadata.creationTimestamp} />

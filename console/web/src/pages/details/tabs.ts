@@ -1,6 +1,7 @@
 import type { ComponentType } from 'react';
 import { lazy } from 'react';
 import type { Resource } from '../../api/discovery';
+import { revisedKinds } from '../../api/history';
 import { jolokiaPort } from '../../api/jolokia';
 import type { LooseObject } from '../../api/types';
 import { persistent } from '../../app/load';
@@ -39,7 +40,7 @@ const environmentOwners = ['Deployment', 'DeploymentConfig', 'StatefulSet', 'Dae
 export const tabs: Tab[] = [
   { key: 'details', label: text.details.tabs.details, component: lazy(persistent(() => import('./Summary'))) },
   { key: 'pods', label: text.details.tabs.pods, kinds: podOwners, component: lazy(persistent(() => import('./Pods'))) },
-  { key: 'history', label: text.details.tabs.history, kinds: ['Deployment', 'DeploymentConfig'], component: lazy(persistent(() => import('./History'))) },
+  { key: 'history', label: text.details.tabs.history, kinds: revisedKinds, component: lazy(persistent(() => import('./History'))) },
   { key: 'logs', label: text.details.tabs.logs, kinds: ['Pod', 'Build', ...logOwners], component: lazy(persistent(() => import('./Logs'))) },
   { key: 'terminal', label: text.details.tabs.terminal, kinds: ['Pod'], component: lazy(persistent(() => import('./Terminal'))) },
   { key: 'files', label: text.details.tabs.files, kinds: ['Pod'], component: lazy(persistent(() => import('./Files'))) },
