@@ -116,6 +116,30 @@ await open(async (page, context) => {
   await page.getByRole('button', { name: project, exact: true }).waitFor();
   await check(page, 'cluster-quota');
 
+  // The administrator creates an object of the cluster, and deletes it.
+  await page.goto(`${cluster}/groups.user.openshift.io`);
+  await page.getByRole('button', { name: 'Create Group' }).click();
+  const editor = page.getByRole('textbox', { name: 'YAML editor' });
+  const write = async (content) => {
+    await editor.press('ControlOrMeta+a');
+    await editor.press('Delete');
+    await editor.fill(content);
+  };
+  await editor.getByText('kind: Group').waitFor();
+  await check(page, 'cluster-import');
+  await write('apiVersion: v1\nkind: ConfigMap\nmetadata: {name: lost}');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByText('ConfigMap lost: The object belongs to a project. Add the field metadata.namespace.').waitFor();
+  await write('apiVersion: user.openshift.io/v1\nkind: Group\nmetadata: {name: buyers}\nusers: [ann]');
+  await page.getByRole('button', { name: 'Create', exact: true }).click();
+  await page.getByRole('link', { name: 'Group buyers' }).click();
+  await page.getByRole('heading', { name: 'buyers', level: 1 }).waitFor();
+  await page.getByRole('button', { name: 'Actions' }).click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByRole('heading', { name: 'Groups', level: 1 }).waitFor();
+  await page.getByRole('link', { name: 'Import YAML' }).waitFor();
+
   await page.goto(`${cluster}/audit`);
   await page.getByLabel('User', { exact: true }).fill('developer');
   await page.getByLabel('Resource', { exact: true }).fill('pods/eviction');

@@ -1,5 +1,6 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { apply } from './apply';
+import { text } from '../text/en';
 import type { Resource } from './discovery';
 
 afterEach(() => vi.unstubAllGlobals());
@@ -30,4 +31,10 @@ it('replaces an object that exists, although a quota allows no other object', as
 it('reports why an object cannot be created', async () => {
   server(false);
   await expect(run()).rejects.toThrow(refusal.message);
+});
+
+it('creates an object of a project only in the project that it names', async () => {
+  const requests = server(true);
+  await expect(apply([service], undefined, new Map([['services', services]]), false)).rejects.toThrow(text.import.noProject);
+  expect(requests).toEqual([]);
 });

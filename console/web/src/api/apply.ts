@@ -1,5 +1,6 @@
 import { pathOf, resourceOf, type Resource, type Resources } from './discovery';
 import { ApiError, create, get, post, put } from './http';
+import { text } from '../text/en';
 import type { KubeObject } from './types';
 
 /** Applied is the result of applying one object. */
@@ -12,10 +13,11 @@ export interface Applied {
 }
 
 /**
- * apply creates objects in a project, and replaces objects that exist. With dryRun, it changes
- * nothing.
+ * apply creates objects in a project, and replaces objects that exist. Without a project, each
+ * object must name its own project, unless it applies to the whole cluster. With dryRun, apply
+ * changes nothing.
  */
-export async function apply(objects: KubeObject[], project: string, resources: Resources, dryRun: boolean): Promise<Applied[]> {
+export async function apply(objects: KubeObject[], project: string | undefined, resources: Resources, dryRun: boolean): Promise<Applied[]> {
   const applied: Applied[] = [];
   for (const object of objects) {
     const resource = resourceOf(resources, object.apiVersion, object.kind);
@@ -39,8 +41,11 @@ function createOne(collection: string, object: KubeObject, dryRun: boolean): Pro
   return name ? create<KubeObject>(collection, name, object) : post<KubeObject>(collection, object);
 }
 
-async function applyOne(object: KubeObject, resource: Resource, project: string, dryRun: boolean): Promise<Applied> {
+async function applyOne(object: KubeObject, resource: Resource, project: string | undefined, dryRun: boolean): Promise<Applied> {
   const namespace = object.metadata?.namespace ?? project;
+  if (resource.namespaced && namespace === undefined) {
+    throw new Error(text.import.noProject);
+  }
   // The path contains the object's version, not the version that the server prefers.
   const version = object.apiVersion.split('/').pop() ?? resource.version;
   const versioned = { ...resource, version };

@@ -3,7 +3,7 @@ import { NavLink, useLocation } from 'react-router';
 import { useResources, useRights } from '../api/hooks';
 import { text } from '../text/en';
 import { extensionPages } from './extensions';
-import { sectionsOf, type Entry } from './navigation';
+import { mayImport, sectionsOf, type Entry } from './navigation';
 
 /**
  * Sidebar is the navigation for a project or for the cluster. It lists the pages that the user may
@@ -15,10 +15,12 @@ export function Sidebar({ project }: { project: string | undefined }) {
   const rights = useRights(project);
   const cluster = useRights(undefined);
   const sections = project !== undefined || pathname.startsWith('/cluster') ? (resources ? sectionsOf(project, resources, rights) : []) : [];
+  const isImporter = resources !== undefined && mayImport(project, resources, rights);
   const administrator = cluster.may('list', '', 'nodes');
   const extended = project !== undefined ? extensionPages('project') : pathname.startsWith('/cluster') ? extensionPages('cluster') : [];
   const isActive = (path: string) => pathname === path || pathname.startsWith(path + '/');
   const pages: [label: string, path: string, offered: boolean][] = [
+    [text.nav.import, '/cluster/import', isImporter],
     [text.nav.hosts, '/cluster/hosts', administrator],
     [text.nav.routers, '/cluster/routers', cluster.may('list', 'route.openshift.io', 'routes')],
     [text.nav.images, '/cluster/image-usage', cluster.may('list', 'image.openshift.io', 'images')],
@@ -45,7 +47,7 @@ export function Sidebar({ project }: { project: string | undefined }) {
             {item({ label: text.nav.topology, path: `/project/${project}/topology` })}
             {item({ label: text.search.title, path: `/project/${project}/search` })}
             {item({ label: text.nav.catalog, path: `/project/${project}/catalog` })}
-            {item({ label: text.nav.addToProject, path: `/project/${project}/import` })}
+            {isImporter && item({ label: text.nav.import, path: `/project/${project}/import` })}
           </>
         )}
         {sections.map((section) => (

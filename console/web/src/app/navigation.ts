@@ -125,3 +125,11 @@ export function sectionsOf(project: string | undefined, resources: Resources, ri
     }))
     .filter((section) => section.entries.length > 0);
 }
+
+/**
+ * mayImport reports whether the user may create objects of any resource in a project or in the
+ * cluster. It ignores resources whose objects are not stored, such as reviews.
+ */
+export function mayImport(project: string | undefined, resources: Resources, rights: Rights): boolean {
+  return [...resources.values()].some((r) => r.namespaced === (project !== undefined) && r.verbs.includes('delete') && rights.may('create', r.group, r.name));
+}

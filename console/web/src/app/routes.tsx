@@ -56,6 +56,7 @@ export const router = createBrowserRouter(
                 { path: 'project/:project/:resource', lazy: persistent(() => import('../pages/ResourceList')) },
                 { path: 'project/:project/:resource/:name', lazy: persistent(() => import('../pages/details/Details')) },
                 { path: 'project/:project/:resource/:name/:tab', lazy: persistent(() => import('../pages/details/Details')) },
+                { path: 'cluster/import', lazy: persistent(() => import('../pages/Import')) },
                 { path: 'cluster/storage-drivers', lazy: persistent(() => import('../pages/cluster/StorageDrivers')) },
                 { path: 'cluster/hosts', lazy: persistent(() => import('../pages/hosts/Hosts')) },
                 { path: 'cluster/routers', lazy: persistent(() => import('../pages/network/Routers')) },

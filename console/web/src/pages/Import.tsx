@@ -19,9 +19,9 @@ import { linkTo } from '../app/links';
 const Differences = lazy(persistent(() => import('../ui/Differences')));
 const Editor = lazy(persistent(() => import('../ui/Editor')));
 
-/** Component creates the objects in a text that the user enters. */
+/** Component creates the objects in a text that the user enters, in a project or in the cluster. */
 export function Component() {
-  const { project = '' } = useParams();
+  const { project } = useParams();
   const [query] = useSearchParams();
   const resources = useResources();
   const template = resources?.get(query.get('kind') ?? '');
@@ -33,7 +33,7 @@ export function Component() {
   return <ImportForm key={start} project={project} start={start} />;
 }
 
-function ImportForm({ project, start }: { project: string; start: string }) {
+function ImportForm({ project, start }: { project: string | undefined; start: string }) {
   const resources = useResources();
   const [source, setSource] = useState(start);
   const { isBusy, error, send } = useRequest();
@@ -108,7 +108,7 @@ function ImportForm({ project, start }: { project: string; start: string }) {
           <p>{text.import.command}</p>
         </Content>
         <Copyable label={text.import.command}>
-          {`oc apply -n ${project} -f FILE`}
+          {project === undefined ? 'oc apply -f FILE' : `oc apply -n ${project} -f FILE`}
         </Copyable>
       </PageSection>
     </>

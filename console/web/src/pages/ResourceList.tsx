@@ -94,6 +94,7 @@ const Bar = memo(function Bar({ title, project, resource, mayCreate, count }: Ba
   const navigate = useNavigate();
   const [query, setQuery] = useSearchParams();
   const setFilter = (value: string) => setQuery(value === '' ? {} : { filter: value }, { replace: true });
+  const root = project === undefined ? '/cluster' : `/project/${project}`;
   return (
     <Toolbar>
       <ToolbarContent>
@@ -107,9 +108,9 @@ const Bar = memo(function Bar({ title, project, resource, mayCreate, count }: Ba
             resultsCount={count}
           />
         </ToolbarItem>
-        {mayCreate && project !== undefined && (
+        {mayCreate && resource.namespaced === (project !== undefined) && (
           <ToolbarItem>
-            <Button variant="secondary" onClick={() => void navigate(isForm(resource.id) ? `/project/${project}/create/${resource.id}` : `/project/${project}/import?kind=${resource.id}`)}>
+            <Button variant="secondary" onClick={() => void navigate(isForm(resource.id) ? `${root}/create/${resource.id}` : `${root}/import?kind=${resource.id}`)}>
               {text.list.create(words(resource.kind))}
             </Button>
           </ToolbarItem>

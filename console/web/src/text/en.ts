@@ -22,7 +22,7 @@ export const text = {
     label: 'Navigation',
     overview: 'Overview',
     catalog: 'Catalog',
-    addToProject: 'Import YAML',
+    import: 'Import YAML',
     applications: 'Applications',
     builds: 'Builds',
     resources: 'Resources',
@@ -293,6 +293,7 @@ export const text = {
     created: (n: number) => (n === 1 ? 'One object was created or changed.' : `${n} objects were created or changed.`),
     command: 'The same on the command line',
   },
+    noProject: 'The object belongs to a project. Add the field metadata.namespace.',
   history: {
     revision: 'Revision',
     current: 'Current',
