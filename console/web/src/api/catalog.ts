@@ -137,7 +137,8 @@ export function supports(stream: ImageStream, language: string): boolean {
 
 const list = async <T>(path: string) => (await get<{ items: T[] }>(path)).items;
 const templatesPath = (namespace: string) => `/apis/template.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/templates`;
-const streamsPath = (namespace: string) => `/apis/image.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/imagestreams`;
+/** streamsPath returns the path of a project's image streams. */
+export const streamsPath = (namespace: string) => `/apis/image.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/imagestreams`;
 
 /** useCatalog returns the tiles for the shared project and for the current project. */
 export function useCatalog(project: string | undefined) {

@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { commandOf, configOf, findImage, imageObjects, nameOf, validImage } from './deploy';
+import { commandOf, configOf, findImage, findTag, imageObjects, nameOf, tagsOf, validImage } from './deploy';
 import { dockerCommandOf, dockerObjects, objectsOf, type Source } from './source';
 import type { KubeObject } from './types';
 
@@ -44,6 +44,14 @@ describe('An application from an image', () => {
     expect(specOf(objects, 'DeploymentConfig')).toMatchObject({ template: { spec: { containers: [{ image: 'r.example.com/app:2' }] } }, triggers: [{ type: 'ConfigChange' }] });
   });
 
+  it('in an image stream follows the tag in its project', () => {
+    const tag = { namespace: 'openshift', name: 'app:2' };
+    const objects = imageObjects({ ...app, tag, found });
+    expect(kinds(objects)).toEqual(['DeploymentConfig', 'Service', 'Route']);
+    expect(specOf(objects, 'DeploymentConfig')).toMatchObject({ triggers: [{ imageChangeParams: { automatic: true, containerNames: ['web'], from: { kind: 'ImageStreamTag', ...tag } } }, { type: 'ConfigChange' }] });
+    expect(commandOf({ ...app, tag }, 'shop')).toBe('oc new-app -n shop --image-stream=openshift/app:2 --name=web --env=MODE=fast');
+  });
+
   it('has a command that does the same', () => {
     expect(commandOf(app, 'shop')).toBe('oc new-app -n shop --docker-image=r.example.com/app:2 --name=web --env=MODE=fast');
   });
@@ -61,6 +69,16 @@ it('requests the description of an image, and stores nothing', async () => {
   expect(JSON.parse(String(options?.body))).toMatchObject({ spec: { import: false, images: [{ from: { name: 'r.example.com/app' } }] } });
   respond({ status: { status: 'Failure', message: 'no such image' } });
   await expect(findImage('shop', 'r.example.com/none')).rejects.toThrow('no such image');
+});
+
+it('lists the tags with an image, and reads the description of one', async () => {
+  const stream = (name: string, ...tags: [string, unknown[] | null][]) => ({ metadata: { name }, status: { tags: tags.map(([tag, items]) => ({ tag, items })) } });
+  expect(tagsOf([stream('web', ['2', [{}]], ['none', null]), stream('app', ['1', [{}]]), { metadata: { name: 'empty' } }] as never)).toEqual(['app:1', 'web:2']);
+  const image = { dockerImageMetadata: { Config: { ExposedPorts: { '80/tcp': {} } } } };
+  const request = vi.fn<typeof fetch>().mockResolvedValueOnce(new Response(JSON.stringify({ image })));
+  vi.stubGlobal('fetch', request);
+  expect((await findTag({ namespace: 'shop', name: 'web:2' })).ports).toEqual([{ port: 80, protocol: 'TCP' }]);
+  expect(request.mock.calls[0]?.[0]).toBe('/console/proxy/apis/image.openshift.io/v1/namespaces/shop/imagestreamtags/web%3A2');
 });
 
 describe('An application from source', () => {

@@ -1,4 +1,5 @@
-import { ApiError, post } from './http';
+import type { ImageStream } from './catalog';
+import { ApiError, get, post } from './http';
 import { quote, runningObjects, streamOf, type Port } from './source';
 import type { KubeObject } from './types';
 
@@ -9,19 +10,31 @@ export interface Found {
   user: string;
 }
 
+/** StreamTag identifies an image stream tag. name has the form STREAM:TAG. */
+export interface StreamTag {
+  namespace: string;
+  name: string;
+}
+
 /** Deployed is the user's input for an application from an image. */
 export interface Deployed {
   name: string;
   image: string;
+  /** tag is the image's tag, if the image is in an image stream. */
+  tag?: StreamTag;
   /** found describes the image. If it is undefined, the nodes pull the image by its name. */
   found?: Found;
   env: [name: string, value: string][];
   route: boolean;
 }
 
+interface Image {
+  dockerImageMetadata?: { Config?: Config | null; ContainerConfig?: Config | null };
+}
+
 interface ImportedImage {
   status: { status?: string; message?: string };
-  image?: { dockerImageMetadata?: { Config?: Config | null; ContainerConfig?: Config | null } };
+  image?: Image;
 }
 
 interface Config {
@@ -65,11 +78,27 @@ export async function findImage(project: string, reference: string): Promise<Fou
   const path = `/apis/image.openshift.io/v1/namespaces/${encodeURIComponent(project)}/imagestreamimports`;
   const { status } = await post<{ status: { images?: ImportedImage[] } }>(path, request, { repeatable: true });
   const [result] = status.images ?? [];
-  const metadata = result?.image?.dockerImageMetadata;
+  return describe(result?.image, result?.status.message ?? reference);
+}
+
+/** findTag requests the description of a tag's image. */
+export async function findTag({ namespace, name }: StreamTag): Promise<Found> {
+  const path = `/apis/image.openshift.io/v1/namespaces/${encodeURIComponent(namespace)}/imagestreamtags/${encodeURIComponent(name)}`;
+  return describe((await get<{ image?: Image }>(path)).image, name);
+}
+
+/** describe returns the description of an image. It throws an error if there is none. */
+function describe(image: Image | undefined, message: string): Found {
+  const metadata = image?.dockerImageMetadata;
   if (!metadata) {
-    throw new ApiError(404, 'NotFound', result?.status.message ?? reference);
+    throw new ApiError(404, 'NotFound', message);
   }
   return configOf(metadata.Config ?? metadata.ContainerConfig ?? {});
+}
+
+/** tagsOf returns the names of the tags in image streams that have an image. */
+export function tagsOf(streams: ImageStream[]): string[] {
+  return streams.flatMap(({ metadata, status }) => (status?.tags ?? []).filter(({ items }) => items?.length).map(({ tag }) => `${metadata.name}:${tag}`)).sort();
 }
 
 /** tagOf returns a reference's tag. */
@@ -79,8 +108,11 @@ function tagOf(reference: string): string {
 }
 
 /** imageObjects returns the objects for an application from an image. */
-export function imageObjects({ name, image, found, env, route }: Deployed): KubeObject[] {
+export function imageObjects({ name, image, tag: streamTag, found, env, route }: Deployed): KubeObject[] {
   const running = { name, ports: found?.ports ?? [], route, env: env.map(([key, value]) => ({ name: key, value })) };
+  if (streamTag) {
+    return runningObjects({ ...running, image: streamTag.name, tag: streamTag }) as KubeObject[];
+  }
   if (!found) {
     return runningObjects({ ...running, image }) as KubeObject[];
   }
@@ -90,6 +122,7 @@ export function imageObjects({ name, image, found, env, route }: Deployed): Kube
 }
 
 /** commandOf returns the oc command that has the same effect. */
-export function commandOf({ name, image, env }: Deployed, project: string): string {
-  return ['oc', 'new-app', '-n', project, `--docker-image=${image}`, `--name=${name}`, ...env.map(([key, value]) => `--env=${key}=${value}`)].map(quote).join(' ');
+export function commandOf({ name, image, tag, env }: Deployed, project: string): string {
+  const source = tag ? `--image-stream=${tag.namespace}/${tag.name}` : `--docker-image=${image}`;
+  return ['oc', 'new-app', '-n', project, source, `--name=${name}`, ...env.map(([key, value]) => `--env=${key}=${value}`)].map(quote).join(' ');
 }
