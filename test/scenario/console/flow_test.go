@@ -95,7 +95,7 @@ func TestEditorFindsProblemsAndCompletesFields(t *testing.T) {
 	s.play("editor.mjs", s.Namespace)
 }
 
-func TestUserSeesLayersOfImage(t *testing.T) {
+func TestViewerSeesLayersOfImageAndChangesNothing(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.MustSlipway("oc", "adm", "policy", "add-role-to-user", "view", "developer", "-n", s.Namespace)
 	s.OC("create", "imagestream", "app")
@@ -108,6 +108,7 @@ func TestUserSeesLayersOfImage(t *testing.T) {
 }
 
 func TestConsoleRecoversFromNetworkFailures(t *testing.T) {
+	s.Apply(strings.ReplaceAll(application, "IMAGE", kit.ToolsImage))
 	s := siteOf(t, kit.Shared(t))
 	s.application()
 	s.Apply(waitingBuild)

@@ -1,7 +1,9 @@
-// A user views the layers of a tag's images.
-import { logIn, open } from './browser.mjs';
+// A user with the role view views the layers of a tag's images. The console does not offer what the
+// user may not do.
+import { address, expect, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
+const root = `${address}/console/project/${project}`;
 
 await open(async (page) => {
   await logIn(page, 'developer', `/console/project/${project}/imagestreams.image.openshift.io/app`);
@@ -16,4 +18,20 @@ await open(async (page) => {
   await page.getByRole('button', { name: 'Earlier images of latest' }).click();
   await page.getByRole('button', { name: /^Layers of sha256:1111/ }).click();
   await page.getByRole('region', { name: /^Layers of sha256:1111/ }).getByText('2 layers, 3.0 MiB').waitFor();
+
+  const absent = async (role, name) => expect((await page.getByRole(role, { name, exact: true }).count()) === 0, `the page ${page.url()} offers ${name}`);
+  await page.goto(`${root}/pods`);
+  await page.getByRole('link', { name: /^front-/ }).waitFor();
+  await absent('button', 'Create Pod');
+  await absent('link', 'Import YAML');
+  await page.getByRole('link', { name: /^front-/ }).click();
+  await page.getByRole('navigation', { name: /^front-/ }).getByText('Logs', { exact: true }).waitFor();
+  await absent('link', 'Terminal');
+  await absent('link', 'Files');
+  await absent('tab', 'Terminal');
+  await absent('button', 'Actions');
+  await page.goto(`${address}/console/projects`);
+  await page.getByRole('button', { name: `Actions for ${project}` }).click();
+  await page.getByRole('menuitem', { name: 'You cannot change this project' }).waitFor();
+  await absent('menuitem', 'Delete project');
 });

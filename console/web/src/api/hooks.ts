@@ -7,7 +7,8 @@ import { Joined, useStore } from './store';
 import type { KubeObject, Row } from './types';
 import { watchObjects, watchTable, type Snapshot } from './watch';
 
-const noRights = new Rights([]);
+/** noRights contains no permissions. useRights returns it until the permissions are loaded. */
+export const noRights = new Rights([]);
 const minute = 60_000;
 
 /** useResources returns the server's resources, or undefined until they are loaded. */
@@ -19,8 +20,8 @@ export function useResources(): Resources | undefined {
 export const clusterScope = 'default';
 
 /**
- * useRights returns the user's permissions in a project. Until they are loaded, it returns no
- * permissions.
+ * useRights returns the user's permissions in a project. Until they are loaded, it returns
+ * noRights.
  */
 export function useRights(namespace: string | undefined): Rights {
   const review = useQuery({

@@ -1,5 +1,6 @@
+import { useQuery } from '@tanstack/react-query';
 import { useObjects } from './hooks';
-import { create, merge, remove } from './http';
+import { ApiError, create, get, merge, remove } from './http';
 import type { KubeObject } from './types';
 import type { Snapshot } from './watch';
 
@@ -8,6 +9,7 @@ export interface Project extends KubeObject {
 }
 
 const projectsPath = '/apis/project.openshift.io/v1/projects';
+const requestsPath = '/apis/project.openshift.io/v1/projectrequests';
 
 const displayNameKey = 'openshift.io/display-name';
 const descriptionKey = 'openshift.io/description';
@@ -23,10 +25,34 @@ export function useProjects(): Snapshot<Project> {
   return { ...snapshot, items: [...snapshot.items].sort((a, b) => a.metadata.name.localeCompare(b.metadata.name)) };
 }
 
+/** Permission specifies whether the user may request a project. */
+export interface Permission {
+  mayRequest: boolean;
+  /** refusal is the administrator's message for users who may not request a project. */
+  refusal?: string;
+}
+
+async function readPermission(): Promise<Permission> {
+  try {
+    await get(requestsPath);
+    return { mayRequest: true };
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 403) {
+      return { mayRequest: false, refusal: error.message };
+    }
+    throw error;
+  }
+}
+
+/** usePermission returns the user's permission. Until it is loaded, the user may not. */
+export function usePermission(): Permission {
+  return useQuery({ queryKey: ['projectrequests'], queryFn: readPermission, staleTime: 60_000 }).data ?? { mayRequest: false };
+}
+
 /** requestProject creates a project from the server's template. */
 export async function requestProject(name: string, title: string, about: string): Promise<void> {
   const request = { apiVersion: 'project.openshift.io/v1', kind: 'ProjectRequest', metadata: { name }, displayName: title, description: about };
-  await create('/apis/project.openshift.io/v1/projectrequests', name, request, projectsPath);
+  await create(requestsPath, name, request, projectsPath);
 }
 
 /** describeProject changes a project's display name and description. */

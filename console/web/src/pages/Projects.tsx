@@ -15,8 +15,8 @@ import {
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { lazy, Suspense, useState } from 'react';
 import { Link, useNavigate } from 'react-router';
-import { useRights } from '../api/hooks';
-import { deleteProject, description, displayName, requester, useProjects, type Project } from '../api/projects';
+import { noRights, useRights } from '../api/hooks';
+import { deleteProject, description, displayName, requester, usePermission, useProjects, type Project } from '../api/projects';
 import { persistent } from '../app/load';
 import { text } from '../text/en';
 import { Age } from '../ui/Age';
@@ -33,16 +33,15 @@ const EditProject = lazy(persistent(() => import('./EditProject')));
 export function Component() {
   useTitle(text.projects.title);
   const projects = useProjects();
-  const rights = useRights(undefined);
+  const { mayRequest, refusal } = usePermission();
   const navigate = useNavigate();
   const [filter, setFilter] = useState('');
   const [creating, setCreating] = useState(false);
   const [deleting, setDeleting] = useState<string>();
   const [editing, setEditing] = useState<Project>();
-  const mayCreate = rights.may('create', 'project.openshift.io', 'projectrequests');
   const wanted = filter.toLowerCase();
   const shown = projects.items.filter((p) => `${p.metadata.name} ${displayName(p)} ${description(p)}`.toLowerCase().includes(wanted));
-  const create = mayCreate && (
+  const create = mayRequest && (
     <Button onClick={() => setCreating(true)}>{text.projects.create}</Button>
   );
   if (projects.error && !projects.loaded) {
@@ -52,6 +51,7 @@ export function Component() {
     <>
       <PageSection>
         <Title headingLevel="h1">{text.projects.title}</Title>
+        {refusal !== undefined && <p className="console-message">{refusal}</p>}
       </PageSection>
       <PageSection isFilled>
         {!projects.loaded ? (
@@ -99,10 +99,7 @@ export function Component() {
                       <Age of={p.metadata.creationTimestamp} />
                     </Td>
                     <Td isActionCell>
-                      <RowActions
-                        name={p.metadata.name}
-                        items={[{ title: text.projects.edit, onClick: () => setEditing(p) }, { title: text.projects.delete, isDisabled: p.metadata.deletionTimestamp !== undefined, onClick: () => setDeleting(p.metadata.name) }]}
-                      />
+                      <ProjectActions project={p} edit={() => setEditing(p)} remove={() => setDeleting(p.metadata.name)} />
                     </Td>
                   </Tr>
                 ))}
@@ -134,4 +131,21 @@ export function Component() {
       )}
     </>
   );
+}
+
+/**
+ * ProjectActions is the menu of the actions that the user may perform on a project. The permissions
+ * in a project are read when its menu is opened, because there can be thousands of projects.
+ */
+function ProjectActions({ project, edit, remove }: { project: Project; edit: () => void; remove: () => void }) {
+  const { name, deletionTimestamp } = project.metadata;
+  const [opened, setOpened] = useState(false);
+  const rights = useRights(opened ? name : undefined);
+  const may = (verb: string) => rights.may(verb, 'project.openshift.io', 'projects', name);
+  const items = [
+    ...(may('patch') ? [{ title: text.projects.edit, onClick: edit }] : []),
+    ...(may('delete') ? [{ title: text.projects.delete, isDisabled: deletionTimestamp !== undefined, onClick: remove }] : []),
+  ];
+  const none = { title: rights === noRights ? text.loading : text.projects.noAction, isDisabled: true };
+  return <RowActions name={name} items={items.length > 0 ? items : [none]} onOpen={() => setOpened(true)} />;
 }

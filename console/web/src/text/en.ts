@@ -103,6 +103,7 @@ export const text = {
     delete: 'Delete project',
     deleteBody: (name: string) => `This deletes project ${name} with everything in it. You cannot undo this. Type the name of the project to confirm.`,
     edit: 'Edit project',
+    noAction: 'You cannot change this project',
   },
   membership: {
     title: 'Membership',
@@ -292,8 +293,8 @@ export const text = {
     run: 'Create',
     created: (n: number) => (n === 1 ? 'One object was created or changed.' : `${n} objects were created or changed.`),
     command: 'The same on the command line',
-  },
     noProject: 'The object belongs to a project. Add the field metadata.namespace.',
+  },
   history: {
     revision: 'Revision',
     current: 'Current',
@@ -368,9 +369,9 @@ export const text = {
     secret: 'Secret',
   },
   builds: {
+    none: 'No build yet',
     settings: 'Settings',
     webhooks: 'Webhooks',
-    none: 'No build yet',
     webhook: (type: string) => `Address of the webhook ${type}`,
     revealSecrets: 'Reveal the secrets of the webhooks',
     hideSecrets: 'Hide the secrets of the webhooks',

@@ -7,8 +7,15 @@ import { text } from '../text/en';
 /** page returns the page's landmark. The table would cut off a menu at its end. */
 const page = () => document.querySelector('main') ?? document.body;
 
+interface RowActionsProps {
+  name: string;
+  items: IAction[];
+  /** onOpen is called when the user presses the button of the menu. */
+  onOpen?: () => void;
+}
+
 /** RowActions is the menu of a row of a table. Its button names the object of the row. */
-export function RowActions({ name, items }: { name: string; items: IAction[] }) {
+export function RowActions({ name, items, onOpen }: RowActionsProps) {
   return (
     <ActionsColumn
       items={items}
@@ -21,7 +28,10 @@ export function RowActions({ name, items }: { name: string; items: IAction[] }) 
           icon={<EllipsisIcon />}
           isExpanded={isOpen}
           isDisabled={isDisabled}
-          onClick={onToggle}
+          onClick={(event) => {
+            onOpen?.();
+            onToggle(event);
+          }}
         />
       )}
     />

@@ -1,14 +1,13 @@
 import { Button, FormGroup, FormSelect, FormSelectOption, InputGroup, InputGroupItem } from '@patternfly/react-core';
 import { useState } from 'react';
-import { useRights } from '../../api/hooks';
-import { useProjects } from '../../api/projects';
+import { usePermission, useProjects } from '../../api/projects';
 import { text } from '../../text/en';
 import { CreateProject } from '../CreateProject';
 
 /** ProjectField selects the project for new objects, or creates a project. */
 export function ProjectField({ project, setProject }: { project: string; setProject: (name: string) => void }) {
-  const { items } = useProjects();
-  const rights = useRights(undefined);
+  const { items, loaded } = useProjects();
+  const { mayRequest, refusal } = usePermission();
   const [creating, setCreating] = useState(false);
   const names = items.map((item) => item.metadata.name);
   return (
@@ -22,7 +21,7 @@ export function ProjectField({ project, setProject }: { project: string; setProj
             ))}
           </FormSelect>
         </InputGroupItem>
-        {rights.may('create', 'project.openshift.io', 'projectrequests') && (
+        {mayRequest && (
           <InputGroupItem>
             <Button variant="control" onClick={() => setCreating(true)}>
               {text.projects.create}
@@ -30,6 +29,7 @@ export function ProjectField({ project, setProject }: { project: string; setProj
           </InputGroupItem>
         )}
       </InputGroup>
+      {refusal !== undefined && loaded && names.length === 0 && <p className="console-message">{refusal}</p>}
       {creating && (
         <CreateProject
           close={() => setCreating(false)}

@@ -3,7 +3,7 @@ import { Suspense } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
 import { ApiError } from '../../api/http';
 import type { Resource, Resources } from '../../api/discovery';
-import { useObject, useResources } from '../../api/hooks';
+import { noRights, useObject, useResources, useRights } from '../../api/hooks';
 import type { LooseObject } from '../../api/types';
 import { label } from '../../app/navigation';
 import { text } from '../../text/en';
@@ -42,6 +42,7 @@ function Details({ resources, resource, project, name }: DetailsProps) {
   const title = label(resource.id, resources);
   useTitle(name, title, project);
   const snapshot = useObject<LooseObject>(resource, project, name);
+  const rights = useRights(project);
   const { object } = snapshot;
   if (!object) {
     if (snapshot.error) {
@@ -52,8 +53,9 @@ function Details({ resources, resource, project, name }: DetailsProps) {
   const list = project === undefined ? `/cluster/${resource.id}` : `/project/${project}/${resource.id}`;
   const path = `${list}/${encodeURIComponent(name)}`;
   const pathTo = (key: string) => (key === 'details' ? path : `${path}/${key}`);
-  const tabs = tabsOf(object);
+  const tabs = tabsOf(object, rights);
   const active = tabs.find((tab) => tab.key === current);
+  const missing = rights === noRights ? <Loading /> : <NotFound />;
   return (
     <>
       <PageSection>
@@ -83,7 +85,7 @@ function Details({ resources, resource, project, name }: DetailsProps) {
         </Tabs>
       </PageSection>
       <PageSection isFilled id={contentID} aria-label={active ? `${name}: ${active.label}` : name}>
-        <Suspense fallback={<Loading />}>{active ? <active.component resource={resource} project={project} object={object} /> : <NotFound />}</Suspense>
+        <Suspense fallback={<Loading />}>{active ? <active.component resource={resource} project={project} object={object} /> : missing}</Suspense>
       </PageSection>
     </>
   );
