@@ -1,9 +1,15 @@
 // A new user starts on the catalog page, and creates applications from a template and from source.
+// The user sees the log of the build, the application's page, a shell in its pod, and the project's
+// quota.
 import { address, check, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project, repository, privateRepository] = process.argv.slice(2);
+const root = `${address}/console/project/${project}`;
 
-await open(async (page) => {
+/** buildTimeout is the maximum time of a build, which runs beside other tests. */
+const buildTimeout = 180_000;
+
+await open(async (page, context) => {
   await logIn(page, 'developer', '/console/');
   await page.getByRole('heading', { name: 'Catalog', level: 1 }).waitFor();
   await page.getByText('Static page', { exact: true }).waitFor();
@@ -42,16 +48,6 @@ await open(async (page) => {
   await page.goto(`${address}/console/catalog/builder/openshift/python?project=${project}`);
   await page.locator('#builder-uri').fill('no address');
   await page.getByText('Enter an address that git accepts').waitFor();
-  await page.locator('#builder-uri').fill('https://git.invalid/me/app.git');
-  await page.locator('#builder-name').fill('from-source');
-  const command = page.getByRole('textbox', { name: 'The same on the command line' });
-  const expected = `oc new-app -n ${project} openshift/python:latest~https://git.invalid/me/app.git --name=from-source`;
-  expect((await command.inputValue()) === expected, `the command is ${await command.inputValue()}`);
-  await shoot(page, 'builder');
-  await create.click();
-  await page.getByText('The objects have been created').waitFor();
-  await page.getByRole('link', { name: 'BuildConfig from-source' }).click();
-  await page.getByRole('heading', { name: 'from-source', level: 1 }).waitFor();
 
   // The server reads a repository, and lists the builders that support its language. It does not
   // connect to its own network.
@@ -73,6 +69,11 @@ await open(async (page) => {
   await page.locator('#builder-name').waitFor();
   expect((await page.locator('#builder-uri').inputValue()) === repository, 'the form has another repository');
   expect((await page.locator('#builder-dir').inputValue()) === 'web', 'the form has another directory');
+  const command = page.getByRole('textbox', { name: 'The same on the command line' });
+  await page.locator('#builder-name').fill('from-source');
+  const expected = `oc new-app -n ${project} openshift/python:latest~${repository} --name=from-source --context-dir=web`;
+  expect((await command.inputValue()) === expected, `the command is ${await command.inputValue()}`);
+  await shoot(page, 'builder');
 
   // A project's secret gives the server and the build access to a private repository.
   const status = await page.evaluate(async (target) => {
@@ -88,15 +89,47 @@ await open(async (page) => {
   await page.getByText('the repository does not exist, or is not public').waitFor();
   await page.locator('#builder-secret').selectOption('git');
   await find.click();
-  await page.getByText('The source looks like python.').waitFor();
-  await page.getByRole('link', { name: 'Build with Python' }).click();
-  await page.locator('#builder-name').fill('from-private');
+  await page.getByRole('link', { name: 'Build with the Dockerfile' }).click();
+  await page.locator('#builder-name').fill('site');
   await page.locator('#builder-secret option:checked[value="git"]').waitFor({ state: 'attached' });
+  const docker = `oc new-app -n ${project} ${privateRepository} --strategy=docker --name=site --source-secret=git`;
+  expect((await command.inputValue()) === docker, `the command is ${await command.inputValue()}`);
   await create.click();
-  await page.getByRole('link', { name: 'BuildConfig from-private' }).click();
-  await page.getByRole('heading', { name: 'from-private', level: 1 }).waitFor();
-  await page.goto(`${address}/console/project/${project}/buildconfigs.build.openshift.io/from-private/settings`);
-  await page.getByLabel('Source secret').waitFor();
-  expect((await page.getByLabel('Source secret').inputValue()) === 'git', 'the build has another secret');
-  // The server does not connect to its own network on behalf of a user.
-}, { expected: /status of 502/ });
+  await page.getByRole('link', { name: 'BuildConfig site' }).click();
+
+  // The user follows the build from its configuration, and opens the page of the application.
+  await page.getByRole('heading', { name: 'site', level: 1 }).waitFor();
+  await page.getByRole('link', { name: 'site-1' }).click();
+  await page.getByRole('link', { name: 'Logs', exact: true }).or(page.getByRole('tab', { name: 'Logs', exact: true })).click();
+  await page.getByRole('log').getByText('Push successful').waitFor({ timeout: buildTimeout });
+  await page.goto(`${root}/overview`);
+  const site = page.getByRole('region', { name: 'site', exact: true });
+  await site.getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
+  const opened = context.waitForEvent('page');
+  await site.getByRole('link', { name: /^http:\/\/site/ }).click();
+  await (await opened).getByRole('heading', { name: 'Built from source' }).waitFor();
+
+  // Another application runs the same image, from its image stream.
+  await page.goto(`${address}/console/catalog/image?project=${project}`);
+  await page.getByLabel('Location of the image').selectOption('stream');
+  await page.getByLabel('Image stream tag').selectOption('site:latest');
+  await page.getByText('The image was found. Its ports: 8080/TCP.').waitFor();
+  await page.locator('#builder-name').fill('copy');
+  await check(page, 'deploy-image-stream');
+  await create.click();
+  await page.getByRole('link', { name: 'Continue to the overview' }).click();
+  await page.getByRole('region', { name: 'copy', exact: true }).getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
+
+  // A shell in the pod shows the same page.
+  await page.goto(`${root}/deploymentconfigs.apps.openshift.io/site/pods`);
+  await page.getByRole('link', { name: /^site-1-/ }).click();
+  await page.getByRole('link', { name: 'Terminal', exact: true }).or(page.getByRole('tab', { name: 'Terminal', exact: true })).click();
+  await page.locator('.xterm-screen').click();
+  await page.keyboard.type('tr a-z A-Z < /www/index.html\n');
+  await page.getByText('BUILT FROM SOURCE').first().waitFor({ state: 'attached' });
+
+  await page.getByRole('link', { name: 'Quota and limits' }).click();
+  await page.getByText(/^[1-9]\d* of 20$/).waitFor();
+  // The server does not connect to its own network on behalf of a user. All host names of routes
+  // lead to the cluster.
+}, { expected: /status of 502/, args: [`--host-resolver-rules=MAP * ${new URL(address).hostname}`] });

@@ -24,8 +24,18 @@ func TestUserDeploysApplicationInFirefox(t *testing.T) {
 
 func TestNewUserCreatesApplicationsFromCatalog(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
+	s.MustSlipway("images", "publish", kit.ToolsImage, "openshift/tools:latest")
+	t.Cleanup(func() { s.OC("delete", "imagestream/tools", "-n", "openshift") })
 	public := s.repository("", map[string]string{"Dockerfile": "FROM scratch", "web/requirements.txt": ""})
-	s.play("catalog.mjs", s.newProject("blog"), public, s.repository("opens3same", map[string]string{"requirements.txt": ""}))
+	private := s.repository("opens3same", map[string]string{"Dockerfile": page, "index.html": "<h1>Built from source</h1>"})
+	name := s.newProject("blog")
+	wait := s.start("catalog.mjs", name, public, private)
+	s.WaitFor("project "+name, func(context.Context) error {
+		_, err := s.TryOC("get", "project", name)
+		return err
+	})
+	s.In(name).Apply(podQuota)
+	wait()
 }
 
 func TestUserManagesObjectsOfProject(t *testing.T) {
@@ -60,24 +70,24 @@ func TestPagesContinueAfterRestartOfMaster(t *testing.T) {
 		_, err := s.TryOC("get", "configmap/kill")
 		return err
 	})
+	pod := s.OnlyPod("app=front").Name
 	s.Kill("control-plane")
 	s.WaitFor("the next control plane", func(context.Context) error {
 		_, err := s.TryOC("delete", "service/removed", "--ignore-not-found")
 		return err
 	})
 	s.OC("create", "service", "clusterip", "added", "--tcp=80")
+	s.Exec(pod, "sh", "-c", "echo after the restart > /proc/1/fd/1")
 	wait()
 	if got := s.OC("get", "deployment/front", "-o", "jsonpath={.spec.template.spec.containers[0].resources.limits.memory}"); got != "64Mi" {
 		t.Errorf("the limit of the memory is %q", got)
 	}
-	pod := s.OnlyPod("app=front").Name
 	s.OC("get", "secret/pull", "configmap/typed")
 }
 
 func TestProjectAdministratorGrantsRolesAndSeesQuota(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
-	s.Exec(pod, "sh", "-c", "echo after the restart > /proc/1/fd/1")
 	s.Apply(quota)
 	s.Apply(strings.ReplaceAll(greedy, "IMAGE", kit.ToolsImage))
 	s.play("membership.mjs", s.Namespace)
@@ -98,6 +108,7 @@ func TestEditorFindsProblemsAndCompletesFields(t *testing.T) {
 func TestViewerSeesLayersOfImageAndChangesNothing(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.MustSlipway("oc", "adm", "policy", "add-role-to-user", "view", "developer", "-n", s.Namespace)
+	s.Apply(strings.ReplaceAll(application, "IMAGE", kit.ToolsImage))
 	s.OC("create", "imagestream", "app")
 	for _, manifest := range []string{image, strings.ReplaceAll(image, strings.Repeat("1", 64), strings.Repeat("2", 64))} {
 		if _, err := s.TryOCWithInput(manifest, "create", "-f", "-"); err != nil {
@@ -108,7 +119,6 @@ func TestViewerSeesLayersOfImageAndChangesNothing(t *testing.T) {
 }
 
 func TestConsoleRecoversFromNetworkFailures(t *testing.T) {
-	s.Apply(strings.ReplaceAll(application, "IMAGE", kit.ToolsImage))
 	s := siteOf(t, kit.Shared(t))
 	s.application()
 	s.Apply(waitingBuild)
@@ -184,6 +194,20 @@ func (s *site) newProject(base string) string {
 	})
 	return name
 }
+
+// page is the Dockerfile of a web server.
+const page = `FROM docker-registry.default.svc:5000/openshift/tools:latest
+COPY index.html /www/
+EXPOSE 8080
+CMD ["httpd", "-f", "-p", "8080", "-h", "/www"]
+`
+
+const podQuota = `
+apiVersion: v1
+kind: ResourceQuota
+metadata: {name: pods}
+spec: {hard: {pods: 20}}
+`
 
 // quota contains a ResourceQuota that the application's only service uses up, and a LimitRange.
 const quota = `
