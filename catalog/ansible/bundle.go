@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -24,6 +25,11 @@ import (
 
 // specLabel is the image label that contains the base64-encoded apb.yml.
 const specLabel = "com.redhat.apb.spec"
+
+// runtimeLabel is the image label that contains the version of the contract between the broker and
+// the image. An image without the label uses version 1: it keeps the credentials in its container,
+// where the broker does not read them. Images of version 2 write them to a secret.
+const runtimeLabel = "com.redhat.apb.runtime"
 
 // bundleTag is the image stream tag of bundles.
 const bundleTag = "latest"
@@ -45,6 +51,8 @@ type spec struct {
 	Tags        []string       `json:"tags"`
 	Metadata    map[string]any `json:"metadata"`
 	Plans       []plan         `json:"plans"`
+	// Runtime is the value of runtimeLabel.
+	Runtime int `json:"-"`
 }
 
 // plan is a plan of a bundle.
@@ -217,6 +225,9 @@ func specOf(image *imagev1.Image) (result spec, ok bool, err error) {
 	if err != nil {
 		return result, true, fmt.Errorf("decode label %s: %w", specLabel, err)
 	}
+	if result.Runtime, err = strconv.Atoi(cmp.Or(metadata.Config.Labels[runtimeLabel], "1")); err != nil {
+		return result, true, fmt.Errorf("label %s: %w", runtimeLabel, err)
+	}
 	return result, true, result.validate()
 }
 
@@ -231,6 +242,9 @@ func (s *spec) validate() error {
 	}
 	if !slices.Contains([]string{"", "optional", "required", "unsupported"}, s.Async) {
 		fail("async is %q, must be optional, required or unsupported", s.Async)
+	}
+	if s.Bindable && s.Runtime == 1 {
+		errs = append(errs, fmt.Errorf("label %s: the credentials of bindable bundles of runtime 1 cannot be read: build the image from apb-base with runtime 2, and set the label to 2", runtimeLabel))
 	}
 	if len(s.Plans) == 0 {
 		fail("plans is empty")

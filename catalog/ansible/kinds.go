@@ -199,7 +199,7 @@ func (b *broker) bundleFeed() feed[v1alpha1.Bundle] {
 func bundleObject(b *bundle) v1alpha1.Bundle {
 	spec := &b.Spec
 	o := v1alpha1.Bundle{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: b.id()}, Spec: v1alpha1.BundleSpec{
-		Runtime: 2, Version: spec.Version, FQName: spec.Name, Image: b.Image, Tags: spec.Tags, Bindable: spec.Bindable,
+		Runtime: spec.Runtime, Version: spec.Version, FQName: spec.Name, Image: b.Image, Tags: spec.Tags, Bindable: spec.Bindable,
 		Description: spec.Description, Metadata: encoded(spec.Metadata), Async: spec.Async,
 	}}
 	for _, p := range spec.Plans {

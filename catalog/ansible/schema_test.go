@@ -1,8 +1,11 @@
 package ansible
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -30,7 +33,7 @@ plans:
 func image(t *testing.T, text string) *imagev1.Image {
 	t.Helper()
 	raw, err := json.Marshal(map[string]any{"Config": map[string]any{"Labels": map[string]string{
-		specLabel: base64.StdEncoding.EncodeToString([]byte(text)),
+		specLabel: base64.StdEncoding.EncodeToString([]byte(text)), runtimeLabel: "2",
 	}}})
 	if err != nil {
 		t.Fatal(err)
@@ -83,6 +86,28 @@ func TestInvalidSpecificationErrorsNameField(t *testing.T) {
 	}
 	if _, ok, err := specOf(&imagev1.Image{}); ok || err != nil {
 		t.Errorf("an image without a label: %v, %v", ok, err)
+	}
+}
+
+// An image without the label of the runtime has runtime 1.
+func TestBindableBundleOfOldRuntimeIsRejected(t *testing.T) {
+	for _, tt := range []struct {
+		label    string
+		bindable bool
+		want     string
+	}{
+		{"1", true, "set the label to 2"},
+		{"", true, "set the label to 2"},
+		{"1", false, ""},
+		{"2", true, ""},
+		{"two", false, "invalid syntax"},
+	} {
+		bundle := image(t, fmt.Sprintf("{name: a, bindable: %v, plans: [{name: a}]}", tt.bindable))
+		bundle.DockerImageMetadata.Raw = bytes.Replace(bundle.DockerImageMetadata.Raw, []byte(`"2"`), []byte(strconv.Quote(tt.label)), 1)
+		_, _, err := specOf(bundle)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("runtime %q: %v, want %q", tt.label, err, tt.want)
+		}
 	}
 }
 
