@@ -35,6 +35,25 @@ type catalogue struct {
 	kube      kubernetes.Interface
 	templates templateclient.Interface
 	service   string
+	// refused is the resource that users may not create.
+	refused string
+}
+
+// transport rejects the creation of objects of the refused resource.
+type transport struct {
+	*catalogue
+	next http.RoundTripper
+}
+
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Method != http.MethodPost || t.refused == "" || !strings.HasSuffix(r.URL.Path, t.refused) {
+		return t.next.RoundTrip(r)
+	}
+	w := httptest.NewRecorder()
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusForbidden)
+	fmt.Fprint(w, `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "exceeded quota", "reason": "Forbidden", "code": 403}`)
+	return w.Result(), nil
 }
 
 func newCatalogue(t *testing.T) *catalogue {
@@ -53,6 +72,7 @@ func newCatalogue(t *testing.T) *catalogue {
 		t.Fatal(err)
 	}
 	c.service = string(template.UID)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{c, next} })
 	c.broker, err = New(apiserver.Deps{Loopback: config, Authorizer: authorizerfactory.NewAlwaysAllowAuthorizer()}, []string{"openshift"})
 	if err != nil {
 		t.Fatal(err)
@@ -125,6 +145,29 @@ func TestRequestContinuesAfterFailure(t *testing.T) {
 	}
 	c.provision("shop", "other", http.StatusConflict)
 	c.provision("elsewhere", "db", http.StatusConflict)
+}
+
+func TestRejectedOrderLeavesNoRecord(t *testing.T) {
+	c := newCatalogue(t)
+	for _, c.refused = range []string{"/secrets", "/templateinstances"} {
+		c.provision("shop", "db", http.StatusForbidden)
+		if record := c.record(); record != nil {
+			t.Errorf("if %s are rejected, the record remains: %+v", c.refused, record)
+		}
+		// The garbage collector deletes the Secret, whose owner is the record.
+		_ = c.kube.CoreV1().Secrets("shop").Delete(t.Context(), id, metav1.DeleteOptions{})
+	}
+	// An earlier request has created the record of this instance.
+	c.refused = ""
+	c.provision("shop", "db", http.StatusAccepted)
+	if err := c.templates.TemplateV1().TemplateInstances("shop").Delete(t.Context(), id, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.refused = "/templateinstances"
+	c.provision("shop", "db", http.StatusForbidden)
+	if c.record() == nil {
+		t.Error("a repeated request deletes the record")
+	}
 }
 
 func TestLastOperationDeletesOrphanedRecords(t *testing.T) {

@@ -3,6 +3,7 @@ package broker
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -54,16 +55,16 @@ func (b *broker) provision(r *http.Request) (osbserver.Response, error) {
 	if err := b.may(r, actor.user, "create", namespace, id); err != nil {
 		return osbserver.Response{}, err
 	}
-	record, err := b.record(r.Context(), namespace, id)
+	record, created, err := b.record(r.Context(), namespace, id)
 	if err != nil {
 		return osbserver.Response{}, err
 	}
-	secret, err := actor.values(r.Context(), record, body.Parameters)
+	secret, instance, err := actor.order(r.Context(), record, template, body.Parameters)
 	if err != nil {
-		return osbserver.Response{}, err
-	}
-	instance, err := actor.instance(r.Context(), record, template)
-	if err != nil {
+		if created { // after a rejection, the platform sends no other request for the instance
+			_, forgetErr := b.forget(r.Context(), record)
+			err = errors.Join(err, forgetErr)
+		}
 		return osbserver.Response{}, err
 	}
 	err = b.change(r.Context(), record, func(spec *templatev1.BrokerTemplateInstanceSpec) bool {
@@ -137,9 +138,9 @@ func label(template *templatev1.Template, list string) {
 }
 
 // record creates an instance's record, or returns the existing record.
-func (b *broker) record(ctx context.Context, namespace, id string) (*templatev1.BrokerTemplateInstance, error) {
+func (b *broker) record(ctx context.Context, namespace, id string) (record *templatev1.BrokerTemplateInstance, created bool, err error) {
 	records := b.client.TemplateV1().BrokerTemplateInstances()
-	created, err := records.Create(ctx, &templatev1.BrokerTemplateInstance{
+	record, err = records.Create(ctx, &templatev1.BrokerTemplateInstance{
 		ObjectMeta: metav1.ObjectMeta{Name: id},
 		Spec: templatev1.BrokerTemplateInstanceSpec{
 			TemplateInstance: corev1.ObjectReference{Kind: "TemplateInstance", Namespace: namespace, Name: id},
@@ -147,18 +148,18 @@ func (b *broker) record(ctx context.Context, namespace, id string) (*templatev1.
 		},
 	}, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {
-		return created, err
+		return record, true, err
 	}
-	existing, err := records.Get(ctx, id, metav1.GetOptions{})
+	record, err = records.Get(ctx, id, metav1.GetOptions{})
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read the record of instance %q: %w", id, err)
-	case existing.Spec.TemplateInstance.Namespace != namespace:
-		return nil, osbserver.Refuse(http.StatusConflict, "another instance %q exists", id)
-	case existing.DeletionTimestamp != nil:
-		return nil, osbserver.Busy("instance %q is being deleted", id)
+		return nil, false, fmt.Errorf("read the record of instance %q: %w", id, err)
+	case record.Spec.TemplateInstance.Namespace != namespace:
+		return nil, false, osbserver.Refuse(http.StatusConflict, "another instance %q exists", id)
+	case record.DeletionTimestamp != nil:
+		return nil, false, osbserver.Busy("instance %q is being deleted", id)
 	}
-	return existing, nil
+	return record, false, nil
 }
 
 // owned returns the metadata of an object that is deleted together with its instance's record.
@@ -178,6 +179,15 @@ func checkOwner(kind string, object metav1.Object, record *templatev1.BrokerTemp
 		return nil
 	}
 	return osbserver.Busy("a %s %q exists and does not belong to this instance", kind, object.GetName())
+}
+
+// order creates the Secret and the TemplateInstance of an instance, or returns the existing ones.
+func (a *actor) order(ctx context.Context, record *templatev1.BrokerTemplateInstance, template *templatev1.Template,
+	parameters map[string]string) (secret *corev1.Secret, instance *templatev1.TemplateInstance, err error) {
+	if secret, err = a.values(ctx, record, parameters); err == nil {
+		instance, err = a.instance(ctx, record, template)
+	}
+	return secret, instance, err
 }
 
 // values creates the Secret with an instance's parameter values, or returns the existing Secret.
