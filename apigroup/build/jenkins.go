@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,16 +9,21 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "github.com/openshift/api/apps/v1"
 	buildv1 "github.com/openshift/api/build/v1"
+	imagev1 "github.com/openshift/api/image/v1"
 	templatev1 "github.com/openshift/api/template/v1"
 	templateclient "github.com/openshift/client-go/template/clientset/versioned/typed/template/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/warning"
 	clientrest "k8s.io/client-go/rest"
 
+	"github.com/slipway-platform/slipway/apigroup/image/pull"
 	"github.com/slipway-platform/slipway/apigroup/template/process"
 	"github.com/slipway-platform/slipway/apiserver"
 )
@@ -39,7 +45,8 @@ type Jenkins struct {
 
 // jenkinsAdmission is the admission plugin. It creates a TemplateInstance that has the service's
 // name and the user's permissions. The TemplateInstance is never deleted, even if the project has
-// no more pipelines.
+// no more pipelines. While an image of the template does not exist, the plugin creates nothing, and
+// Slipway's own runner runs the pipelines.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.5.1.4 Pipeline Build.
 type jenkinsAdmission struct {
@@ -103,7 +110,14 @@ func (j *jenkinsAdmission) provision(ctx context.Context, namespace string, u us
 	if err != nil {
 		return err
 	}
-	if err := j.jenkins.prepare(template); err != nil {
+	processed, err := j.jenkins.prepare(template)
+	if err != nil {
+		return err
+	}
+	if image, err := j.missingImage(ctx, processed, namespace); err != nil || image != "" {
+		if err == nil {
+			warning.AddWarning(ctx, "", fmt.Sprintf("the project gets no Jenkins, because the image stream tag %s has no image; Slipway's own runner runs the pipeline", image))
+		}
 		return err
 	}
 	limited := clientrest.CopyConfig(j.deps.Loopback)
@@ -121,25 +135,69 @@ func (j *jenkinsAdmission) provision(ctx context.Context, namespace string, u us
 	return err
 }
 
-// prepare sets the template's parameters. It returns an error if the template lacks one of the
-// parameters or the service.
-func (j *Jenkins) prepare(template *templatev1.Template) error {
+// prepare sets the template's parameters, and returns the processed template. It returns an error
+// if the template lacks one of the parameters or the service.
+func (j *Jenkins) prepare(template *templatev1.Template) (processed *templatev1.Template, err error) {
 	for name, value := range j.Parameters {
 		i := slices.IndexFunc(template.Parameters, func(p templatev1.Parameter) bool { return p.Name == name })
 		if i < 0 {
-			return fmt.Errorf("the template has no parameter %q", name)
+			return nil, fmt.Errorf("the template has no parameter %q", name)
 		}
 		template.Parameters[i].Value, template.Parameters[i].Generate = value, ""
 	}
-	processed := template.DeepCopy()
+	processed = template.DeepCopy()
 	if problems := process.Template(processed); len(problems) > 0 {
-		return problems.ToAggregate()
+		return nil, problems.ToAggregate()
 	}
 	for _, object := range processed.Objects {
 		var service metav1.PartialObjectMetadata
 		if err := json.Unmarshal(object.Raw, &service); err == nil && service.Kind == "Service" && service.Name == j.Service {
-			return nil
+			return processed, nil
 		}
 	}
-	return fmt.Errorf("the template contains no service %q", j.Service)
+	return nil, fmt.Errorf("the template contains no service %q", j.Service)
+}
+
+// missingImage returns the first image stream tag without an image that triggers a DeploymentConfig
+// of a processed template, or "".
+func (s buildStore) missingImage(ctx context.Context, processed *templatev1.Template, namespace string) (string, error) {
+	for _, from := range imagesOf(processed, namespace) {
+		name, tag, _ := strings.Cut(from.Name, ":")
+		object, err := s.deps.Stores[imagev1.Resource("imagestreams")].Get(request.WithNamespace(ctx, from.Namespace), name, &metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return "", err
+		}
+		if stream, _ := object.(*imagev1.ImageStream); err != nil || pull.LatestSpec(stream, tag) == "" {
+			return from.Namespace + "/" + from.Name, nil
+		}
+	}
+	return "", nil
+}
+
+// imagesOf returns the image stream tags that trigger the DeploymentConfigs of a processed
+// template, except the tags of the template's own image streams.
+func imagesOf(processed *templatev1.Template, namespace string) (tags []corev1.ObjectReference) {
+	own := map[string]bool{}
+	for _, object := range processed.Objects {
+		var config appsv1.DeploymentConfig
+		if json.Unmarshal(object.Raw, &config) != nil {
+			continue // an object of another kind with a field of another type
+		}
+		if config.Kind == "ImageStream" {
+			own[cmp.Or(config.Namespace, namespace)+"/"+config.Name] = true
+		}
+		if config.Kind != "DeploymentConfig" {
+			continue
+		}
+		for _, trigger := range config.Spec.Triggers {
+			if trigger.ImageChangeParams != nil && trigger.ImageChangeParams.From.Kind == "ImageStreamTag" {
+				from := trigger.ImageChangeParams.From
+				tags = append(tags, corev1.ObjectReference{Namespace: cmp.Or(from.Namespace, namespace), Name: from.Name})
+			}
+		}
+	}
+	return slices.DeleteFunc(tags, func(tag corev1.ObjectReference) bool {
+		name, _, _ := strings.Cut(tag.Name, ":")
+		return own[tag.Namespace+"/"+name]
+	})
 }

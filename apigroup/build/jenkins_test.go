@@ -26,7 +26,7 @@ func TestJenkinsTemplateIsChecked(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			jenkins, prepared := &Jenkins{Service: "jenkins", Parameters: tt.parameters}, template.DeepCopy()
-			err := jenkins.prepare(prepared)
+			_, err := jenkins.prepare(prepared)
 			if (err == nil) != (tt.problem == "") || err != nil && !strings.Contains(err.Error(), tt.problem) {
 				t.Errorf("error %v, want %q", err, tt.problem)
 			}
@@ -34,5 +34,23 @@ func TestJenkinsTemplateIsChecked(t *testing.T) {
 				t.Errorf("the parameters are %+v", prepared.Parameters)
 			}
 		})
+	}
+}
+
+func TestImagesOfJenkinsTemplate(t *testing.T) {
+	template := &templatev1.Template{Objects: []runtime.RawExtension{
+		{Raw: []byte(`{"kind": "Service", "metadata": {"name": "jenkins"}, "spec": {"selector": {"name": "jenkins"}}}`)},
+		{Raw: []byte(`{"kind": "ImageStream", "metadata": {"name": "agent"}}`)},
+		{Raw: []byte(`{"kind": "DeploymentConfig", "metadata": {"name": "jenkins"}, "spec": {"triggers": [{"type": "ConfigChange"},
+			{"type": "ImageChange", "imageChangeParams": {"from": {"kind": "ImageStreamTag", "namespace": "openshift", "name": "jenkins:2"}}},
+			{"type": "ImageChange", "imageChangeParams": {"from": {"kind": "ImageStreamTag", "name": "proxy:1"}}},
+			{"type": "ImageChange", "imageChangeParams": {"from": {"kind": "ImageStreamTag", "name": "agent:latest"}}}]}}`)},
+	}}
+	var names []string
+	for _, tag := range imagesOf(template, "shop") {
+		names = append(names, tag.Namespace+"/"+tag.Name)
+	}
+	if got := strings.Join(names, " "); got != "openshift/jenkins:2 shop/proxy:1" {
+		t.Errorf("the template needs the images %q", got)
 	}
 }

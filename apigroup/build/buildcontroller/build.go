@@ -11,6 +11,7 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 	buildclient "github.com/openshift/client-go/build/clientset/versioned/typed/build/v1"
 	buildlisters "github.com/openshift/client-go/build/listers/build/v1"
+	templateclient "github.com/openshift/client-go/template/clientset/versioned/typed/template/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,8 +36,10 @@ type buildController struct {
 	builds   buildlisters.BuildLister
 	pods     corelisters.PodLister
 	services corelisters.ServiceLister
-	events   record.EventRecorder
-	trigger  *controller.Trigger // enqueues the next builds
+	// templates is used only if JenkinsProvisioned is set.
+	templates templateclient.TemplateInstancesGetter
+	events    record.EventRecorder
+	trigger   *controller.Trigger // enqueues the next builds
 }
 
 func (l *buildController) controller(builds, pods, streams, services cache.SharedIndexInformer) controller.Controller {
@@ -99,7 +102,10 @@ func (l *buildController) reconcile(ctx context.Context, key controller.Key) err
 
 // createPod creates a build's pod, unless the build has to wait.
 func (l *buildController) createPod(ctx context.Context, build *buildv1.Build) error {
-	wait, err := l.mustWait(ctx, build)
+	wait, err := l.awaitsJenkins(ctx, build)
+	if err == nil && !wait {
+		wait, err = l.mustWait(ctx, build)
+	}
 	if errors.Is(err, errBehind) {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 	buildclient "github.com/openshift/client-go/build/clientset/versioned"
 	buildscheme "github.com/openshift/client-go/build/clientset/versioned/scheme"
 	buildinformers "github.com/openshift/client-go/build/informers/externalversions"
+	templateclient "github.com/openshift/client-go/template/clientset/versioned"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 
@@ -39,8 +40,8 @@ type Controllers struct {
 	// Version is the platform version that is passed to builders.
 	Version string
 	// JenkinsService is the name of the Jenkins service in a project. JenkinsProvisioned means that
-	// each project with pipelines has its own Jenkins. In that case, Slipway does not run pipelines
-	// itself.
+	// a TemplateInstance with this name can create the service. Slipway does not run the pipelines
+	// of projects that have this TemplateInstance.
 	JenkinsService     string
 	JenkinsProvisioned bool
 	// Settings stores the administrator's settings, which can change at run time. A change applies
@@ -70,6 +71,10 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("create client for builds: %w", err)
 	}
+	templates, err := templateclient.NewForConfig(c.Deps.Config)
+	if err != nil {
+		return fmt.Errorf("create client for templates: %w", err)
+	}
 	kubeInformers := informers.NewSharedInformerFactoryWithOptions(kube, 0,
 		informers.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = buildv1.BuildLabel }))
 	buildInformerFactory := buildinformers.NewSharedInformerFactory(builds, 0)
@@ -87,7 +92,7 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	indexer, access := buildInformer.Informer().GetIndexer(), streamAccess{kube.AuthorizationV1()}
 	runner := &buildController{
 		podFactory: podFactory{c, kube.CoreV1(), kube.CoreV1(), streams.Lister(), configs.Lister(), access}, core: kube.CoreV1(), creator: creator, client: builds.BuildV1(),
-		indexer: indexer, builds: buildInformer.Lister(), pods: pods.Lister(), services: services.Lister(), events: recorder,
+		indexer: indexer, builds: buildInformer.Lister(), pods: pods.Lister(), services: services.Lister(), templates: templates.TemplateV1(), events: recorder,
 		trigger: &controller.Trigger{},
 	}
 	set := controller.Manager{

@@ -1,6 +1,7 @@
 package buildcontroller
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	buildv1 "github.com/openshift/api/build/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
@@ -23,14 +25,27 @@ const runnerNamespace, runnerStream, runnerTag, runnerContainer = "openshift", "
 // errNoRunner is the reason why a pipeline waits if the cluster has no runner image.
 var errNoRunner = errors.New("the image stream tag openshift/pipeline-runner:latest has no image: on a master, run slipway samples build pipeline-runner")
 
-// servedByJenkins reports whether Jenkins runs a pipeline. If a project has a Jenkins service, or
-// if each project with pipelines has its own Jenkins, Jenkins' sync plugin runs all pipelines.
+// servedByJenkins reports whether Jenkins runs a pipeline. If a project has a Jenkins service,
+// Jenkins' sync plugin runs all pipelines.
 func (l *buildController) servedByJenkins(build *buildv1.Build) bool {
 	if build.Spec.Strategy.JenkinsPipelineStrategy == nil || build.Annotations[buildv1.BuildPodNameAnnotation] != "" {
 		return false
 	}
 	_, err := l.services.Services(build.Namespace).Get(l.JenkinsService)
-	return l.JenkinsProvisioned || err == nil // the cache returns only NotFound
+	return err == nil // the cache returns only NotFound
+}
+
+// awaitsJenkins reports whether a pipeline must wait for the Jenkins service of its project, which
+// a TemplateInstance creates. It does not read a cache, which can be older than the pipeline.
+func (l *buildController) awaitsJenkins(ctx context.Context, build *buildv1.Build) (bool, error) {
+	if !l.JenkinsProvisioned || build.Spec.Strategy.JenkinsPipelineStrategy == nil {
+		return false, nil
+	}
+	_, err := l.templates.TemplateInstances(build.Namespace).Get(ctx, l.JenkinsService, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false, fmt.Errorf("read template instance of Jenkins: %w", err)
+	}
+	return err == nil, nil
 }
 
 // keysOfJenkins returns the keys of the waiting pipelines when a Jenkins service changes. Without

@@ -7,7 +7,9 @@ import (
 
 	buildv1 "github.com/openshift/api/build/v1"
 	imagev1 "github.com/openshift/api/image/v1"
+	templatev1 "github.com/openshift/api/template/v1"
 	imagelisters "github.com/openshift/client-go/image/listers/image/v1"
+	templatefake "github.com/openshift/client-go/template/clientset/versioned/fake"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
@@ -40,6 +42,21 @@ func TestPipelineWithoutRunnerWaitsAndReportsCommand(t *testing.T) {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: runnerNamespace, Name: runnerStream}}
 	if keys := loop.keysWaitingForStream(stream); len(keys) != 1 {
 		t.Errorf("the image of the runner enqueues %v", keys)
+	}
+}
+
+func TestPipelineWaitsOnlyForJenkinsOfItsProject(t *testing.T) {
+	for namespace, reason := range map[string]buildv1.StatusReason{"shop": "", "other": buildv1.StatusReasonInvalidImageReference} {
+		loop := newLoop(t, []*buildv1.Build{asPipeline(numbered(1, "New", "Serial"))})
+		loop.JenkinsProvisioned = true
+		loop.templates = templatefake.NewClientset(&templatev1.TemplateInstance{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "jenkins"}}).TemplateV1()
+		if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); err == nil {
+			t.Error("the pipeline is not retried")
+		}
+		got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{})
+		if err != nil || got.Status.Phase != buildv1.BuildPhaseNew || got.Status.Reason != reason {
+			t.Errorf("with a Jenkins in project %s, the status is %+v, %v", namespace, got.Status, err)
+		}
 	}
 }
 

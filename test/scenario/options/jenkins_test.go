@@ -22,6 +22,14 @@ metadata: {name: shop-jenkins, namespace: openshift}
 parameters: [{name: MEMORY, value: 1Gi}, {name: SERVICE, value: shop-ci}]
 objects:
 - {apiVersion: v1, kind: Service, metadata: {name: "${SERVICE}"}, spec: {selector: {name: jenkins}, ports: [{port: 80}]}}
+- apiVersion: apps.openshift.io/v1
+  kind: DeploymentConfig
+  metadata: {name: jenkins}
+  spec:
+    replicas: 0
+    selector: {name: jenkins}
+    triggers: [{type: ImageChange, imageChangeParams: {automatic: true, containerNames: [jenkins], from: {kind: ImageStreamTag, namespace: openshift, name: "shop-jenkins:2"}}}]
+    template: {metadata: {labels: {name: jenkins}}, spec: {containers: [{name: jenkins, image: " "}]}}
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: settings-of-jenkins}, data: {memory: "${MEMORY}"}}
 `
 
@@ -41,6 +49,18 @@ func TestFirstPipelineOfProjectInstantiatesJenkins(t *testing.T) {
 	if got := ci.OC("get", "templateinstances", "-o", "name"); got != "" {
 		t.Errorf("without a pipeline, the project has %s", got)
 	}
+	// Without an image of Jenkins, Slipway's own runner runs the pipelines. It needs an image, too.
+	developer.May("POST", configs, fmt.Sprintf(pipelineConfig, "own"))
+	developer.May("POST", configs+"/own/instantiate", `{apiVersion: build.openshift.io/v1, kind: BuildRequest, metadata: {name: own}}`)
+	ci.WaitFor("the runner to take the pipeline", func(context.Context) error {
+		got := ci.OC("get", "build", "own-1", "-o", "jsonpath={.status.reason}") + ci.OC("get", "templateinstances", "-o", "name")
+		if got != "InvalidImageReference" {
+			return fmt.Errorf("without an image of Jenkins, the project has %q", got)
+		}
+		return nil
+	})
+	c.MustSlipway("images", "publish", kit.ToolsImage, "openshift/shop-jenkins:2")
+	t.Cleanup(func() { c.OC("delete", "imagestream", "shop-jenkins", "-n", "openshift") })
 	developer.May("POST", configs, fmt.Sprintf(pipelineConfig, "first"))
 	ci.WaitFor("Jenkins of the project", func(context.Context) error {
 		_, err := ci.TryOC("wait", "templateinstance/shop-ci", "--for=condition=Ready", "--timeout=30s")
