@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
@@ -60,6 +61,7 @@ func (d *defaultPlan) Admit(ctx context.Context, a admission.Attributes, _ admis
 			"list the classes with: oc get clusterserviceclasses,serviceclasses"))
 	}
 	plans, err := d.catalog.plans(ctx, instance.Namespace, class)
+	plans = slices.DeleteFunc(plans, func(p plan) bool { return p.removed })
 	switch {
 	case err != nil:
 		return err
@@ -93,7 +95,8 @@ func missingPlan(p *v1beta1.PlanReference) func(*plan) {
 	return nil
 }
 
-// planChange is the admission plugin that rejects plan changes if the class does not allow them.
+// planChange is the admission plugin that rejects plan changes if the instance's plan does not
+// allow them. The class decides for plans that do not say it.
 type planChange struct {
 	*admission.Handler
 	catalog *catalog
@@ -105,7 +108,7 @@ func newPlanChange(c *catalog) *planChange {
 	return &planChange{admission.NewHandler(admission.Update), c}
 }
 
-// Validate rejects a plan change that the class does not allow.
+// Validate rejects a plan change that the old plan or its class does not allow.
 func (p *planChange) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	instance, ok := a.GetObject().(*v1beta1.ServiceInstance)
 	old, wasInstance := a.GetOldObject().(*v1beta1.ServiceInstance)
@@ -113,8 +116,20 @@ func (p *planChange) Validate(ctx context.Context, a admission.Attributes, _ adm
 		return nil
 	}
 	class, err := p.catalog.class(ctx, instance.Namespace, &instance.Spec.PlanReference)
-	if err != nil || class == nil || class.planUpdatable {
+	if err != nil || class == nil {
 		return err
+	}
+	plans, err := p.catalog.plans(ctx, instance.Namespace, class)
+	if err != nil {
+		return err
+	}
+	updatable := class.planUpdatable
+	at := slices.IndexFunc(plans, func(p plan) bool { return p.isReferenced(&old.Spec.PlanReference) })
+	if at >= 0 && plans[at].updatable != nil {
+		updatable = *plans[at].updatable
+	}
+	if updatable {
+		return nil
 	}
 	return admission.NewForbidden(a, fmt.Errorf("The Service Class %v does not allow plan changes.", class.externalName)) //nolint:revive,staticcheck // the text of release 0.3
 }

@@ -1,6 +1,7 @@
 package servicecatalog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -27,7 +28,22 @@ type class struct {
 }
 
 // plan contains the fields of a plan of either kind that the admission plugins read.
-type plan struct{ name, externalName, externalID string }
+type plan struct {
+	name, externalName, externalID string
+	updatable                      *bool // nil if the class decides
+	removed                        bool  // the broker no longer offers the plan
+}
+
+func planOf(name string, spec *v1beta1.CommonServicePlanSpec, removed bool) plan {
+	return plan{name, spec.ExternalName, spec.ExternalID, spec.PlanUpdatable, removed}
+}
+
+// isReferenced reports whether a reference names the plan.
+func (p *plan) isReferenced(by *v1beta1.PlanReference) bool {
+	return p.externalName == cmp.Or(by.ClusterServicePlanExternalName, by.ServicePlanExternalName) ||
+		p.externalID == cmp.Or(by.ClusterServicePlanExternalID, by.ServicePlanExternalID) ||
+		p.name == cmp.Or(by.ClusterServicePlanName, by.ServicePlanName)
+}
 
 // class returns the referenced class. It returns nil if the class does not exist or if several
 // classes have the external name.
@@ -72,7 +88,7 @@ func (c *catalog) class(ctx context.Context, namespace string, p *v1beta1.PlanRe
 	return &matches[0], nil
 }
 
-// plans returns a class's plans. It omits plans that the broker no longer offers.
+// plans returns a class's plans.
 func (c *catalog) plans(ctx context.Context, namespace string, of *class) (plans []plan, err error) {
 	if of.clusterScoped {
 		list, err := c.list(ctx, "clusterserviceplans", "", fields.OneTermEqualSelector("spec.clusterServiceClassRef.name", of.name))
@@ -80,9 +96,7 @@ func (c *catalog) plans(ctx context.Context, namespace string, of *class) (plans
 			return nil, err
 		}
 		for _, item := range list.(*v1beta1.ClusterServicePlanList).Items {
-			if !item.Status.RemovedFromBrokerCatalog {
-				plans = append(plans, plan{item.Name, item.Spec.ExternalName, item.Spec.ExternalID})
-			}
+			plans = append(plans, planOf(item.Name, &item.Spec.CommonServicePlanSpec, item.Status.RemovedFromBrokerCatalog))
 		}
 		return plans, nil
 	}
@@ -91,9 +105,7 @@ func (c *catalog) plans(ctx context.Context, namespace string, of *class) (plans
 		return nil, err
 	}
 	for _, item := range list.(*v1beta1.ServicePlanList).Items {
-		if !item.Status.RemovedFromBrokerCatalog {
-			plans = append(plans, plan{item.Name, item.Spec.ExternalName, item.Spec.ExternalID})
-		}
+		plans = append(plans, planOf(item.Name, &item.Spec.CommonServicePlanSpec, item.Status.RemovedFromBrokerCatalog))
 	}
 	return plans, nil
 }

@@ -177,7 +177,8 @@ func (r *reconciler) pollBinding(ctx context.Context, binding *v1beta1.ServiceBi
 	case err != nil && ctx.Err() != nil:
 		return nil
 	}
-	if r.expired(status.OperationStartTime) && (err != nil || state.State == osb.InProgress) {
+	expired := r.expired(status.OperationStartTime) || !deletes && exceedsPlan(target.offer, status.OperationStartTime)
+	if expired && (err != nil || state.State == osb.InProgress) {
 		state, err = &osb.State{State: osb.Failed, Description: "The operation did not end in time"}, nil
 	}
 	switch {

@@ -149,6 +149,7 @@ func planOf(plan *osb.Plan) v1beta1.CommonServicePlanSpec {
 		MaintenanceVersion: version,
 		ExternalName:       plan.Name, ExternalID: plan.ID, Description: plan.Description,
 		Bindable: plan.Bindable, Free: plan.Free == nil || *plan.Free, ExternalMetadata: raw(plan.Metadata),
+		PlanUpdatable: plan.PlanUpdateable, MaximumPollingDurationSeconds: max(0, plan.MaximumPollingDuration),
 		InstanceCreateParameterSchema:       raw(plan.Schemas.ServiceInstance.Create.Parameters),
 		InstanceUpdateParameterSchema:       raw(plan.Schemas.ServiceInstance.Update.Parameters),
 		ServiceBindingCreateParameterSchema: raw(plan.Schemas.ServiceBinding.Create.Parameters),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,7 +34,8 @@ func (r *reconciler) pollInstance(ctx context.Context, instance *v1beta1.Service
 	if result, ok := r.interrupted(ctx, err); ok {
 		return result
 	}
-	if r.expired(status.OperationStartTime) && (err != nil || state.State == osb.InProgress) {
+	expired := r.expired(status.OperationStartTime) || !deletes && exceedsPlan(offer, status.OperationStartTime)
+	if expired && (err != nil || state.State == osb.InProgress) {
 		state, err = &osb.State{State: osb.Failed, Description: "The operation did not end in time"}, nil
 	}
 	switch {
@@ -65,6 +67,13 @@ func (r *reconciler) pollInstance(ctx context.Context, instance *v1beta1.Service
 		refused, message = "UpdateInstanceCallFailed", "Error updating: "+orElse(state.Description, "the operation failed")
 	}
 	return r.failed(ctx, instance, p, refused, refused, message, 0)
+}
+
+// exceedsPlan reports whether an operation takes longer than the plan allows. It does not apply to
+// deletions, because an instance that the broker still deletes must not be forgotten.
+func exceedsPlan(offer *offer, start *metav1.Time) bool {
+	seconds := offer.plan.MaximumPollingDurationSeconds
+	return seconds > 0 && start != nil && time.Since(start.Time).Seconds() > float64(seconds)
 }
 
 // showDashboard retrieves an instance's dashboard URL, which some brokers return only after an

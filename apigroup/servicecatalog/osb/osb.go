@@ -52,6 +52,7 @@ type Plan struct {
 	Metadata               json.RawMessage `json:"metadata"`
 	Free                   *bool           `json:"free"` // the default is true
 	Bindable               *bool           `json:"bindable"`
+	PlanUpdateable         *bool           `json:"plan_updateable"` // overrides the service's
 	Schemas                Schemas         `json:"schemas"`
 	MaximumPollingDuration int64           `json:"maximum_polling_duration"` // seconds
 	MaintenanceInfo        *Maintenance    `json:"maintenance_info"`

@@ -62,6 +62,11 @@ type CommonServicePlanSpec struct {
 	// MaintenanceVersion is the version of the software that the plan provisions, if the broker
 	// reports one.
 	MaintenanceVersion string `json:"maintenanceVersion,omitempty"`
+	// PlanUpdatable overrides the class's PlanUpdatable field for instances that have this plan.
+	PlanUpdatable *bool `json:"planUpdatable,omitempty"`
+	// MaximumPollingDurationSeconds is the time after which an asynchronous operation that has not
+	// ended has failed. By default, it is seven days.
+	MaximumPollingDurationSeconds int64 `json:"maximumPollingDurationSeconds,omitempty"`
 	// ExternalMetadata is the metadata in the broker's catalog.
 	ExternalMetadata *runtime.RawExtension `json:"externalMetadata,omitempty"`
 	// InstanceCreateParameterSchema is the JSON schema for the parameters of a new instance.

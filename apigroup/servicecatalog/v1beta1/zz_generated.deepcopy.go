@@ -586,6 +586,11 @@ func (in *CommonServicePlanSpec) DeepCopyInto(out *CommonServicePlanSpec) {
 		*out = new(bool)
 		**out = **in
 	}
+	if in.PlanUpdatable != nil {
+		in, out := &in.PlanUpdatable, &out.PlanUpdatable
+		*out = new(bool)
+		**out = **in
+	}
 	if in.ExternalMetadata != nil {
 		in, out := &in.ExternalMetadata, &out.ExternalMetadata
 		*out = new(runtime.RawExtension)

@@ -890,6 +890,20 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServicePlanSpec(ref c
 							Format:      "",
 						},
 					},
+					"planUpdatable": {
+						SchemaProps: spec.SchemaProps{
+							Description: "PlanUpdatable overrides the class's PlanUpdatable field for instances that have this plan.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"maximumPollingDurationSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "MaximumPollingDurationSeconds is the time after which an asynchronous operation that has not ended has failed. By default, it is seven days.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
 					"externalMetadata": {
 						SchemaProps: spec.SchemaProps{
 							Description: "ExternalMetadata is the metadata in the broker's catalog.",
@@ -1251,6 +1265,20 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServicePlanSpec(ref co
 							Description: "MaintenanceVersion is the version of the software that the plan provisions, if the broker reports one.",
 							Type:        []string{"string"},
 							Format:      "",
+						},
+					},
+					"planUpdatable": {
+						SchemaProps: spec.SchemaProps{
+							Description: "PlanUpdatable overrides the class's PlanUpdatable field for instances that have this plan.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"maximumPollingDurationSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "MaximumPollingDurationSeconds is the time after which an asynchronous operation that has not ended has failed. By default, it is seven days.",
+							Type:        []string{"integer"},
+							Format:      "int64",
 						},
 					},
 					"externalMetadata": {
@@ -2957,6 +2985,20 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServicePlanSpec(ref common.R
 							Description: "MaintenanceVersion is the version of the software that the plan provisions, if the broker reports one.",
 							Type:        []string{"string"},
 							Format:      "",
+						},
+					},
+					"planUpdatable": {
+						SchemaProps: spec.SchemaProps{
+							Description: "PlanUpdatable overrides the class's PlanUpdatable field for instances that have this plan.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"maximumPollingDurationSeconds": {
+						SchemaProps: spec.SchemaProps{
+							Description: "MaximumPollingDurationSeconds is the time after which an asynchronous operation that has not ended has failed. By default, it is seven days.",
+							Type:        []string{"integer"},
+							Format:      "int64",
 						},
 					},
 					"externalMetadata": {

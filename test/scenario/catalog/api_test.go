@@ -51,6 +51,8 @@ func TestKindsAreServedAndValidated(t *testing.T) {
 			t.Errorf("%s: %s %v, want %q", name, out, err, tt.want)
 		}
 	}
+	c.OC("patch", "clusterserviceplan/api-plan", "--type=merge", "-p", `{"spec": {"planUpdatable": true}}`)
+	c.OC("patch", "serviceinstance/mine", "--type=merge", "-p", `{"spec": {"clusterServicePlanExternalName": "large"}}`)
 	c.OC("policy", "add-role-to-user", "edit", "eve")
 	if out, err := c.TryOC("--as=eve", "create", "clusterservicebroker"); err == nil {
 		t.Errorf("an editor can create a cluster service broker: %s", out)
