@@ -65,3 +65,18 @@ func TestAddressesOfBrokers(t *testing.T) {
 		t.Errorf("the host of the request is %q, %v", host, err)
 	}
 }
+
+func TestTokenAuthorizesRequests(t *testing.T) {
+	r := &reconciler{kube: fake.NewClientset(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broker"}, Data: map[string][]byte{v1beta1.TokenKey: []byte("abc\n")},
+	})}
+	broker := &v1beta1.ServiceBroker{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "own"}}
+	broker.Spec.AuthInfo = &v1beta1.ServiceBrokerAuthInfo{Bearer: &v1beta1.AuthConfig{SecretRef: &v1beta1.LocalObjectReference{Name: "broker"}}}
+	if got, err := r.authorization(t.Context(), viewBroker(broker)); got != "Bearer abc" || err != nil {
+		t.Errorf("the header is %q, %v", got, err)
+	}
+	broker.Spec.AuthInfo = &v1beta1.ServiceBrokerAuthInfo{Basic: broker.Spec.AuthInfo.Bearer}
+	if got, err := r.authorization(t.Context(), viewBroker(broker)); err == nil || !strings.Contains(err.Error(), `has no key "username"`) {
+		t.Errorf("without a user name, the header is %q, %v", got, err)
+	}
+}

@@ -1,10 +1,8 @@
 package catalogcontroller
 
 import (
-	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -82,6 +80,7 @@ func (f *fixture) start() {
 		Deps: f.deps, Dialer: outbound.New(outbound.Policy{}), Domain: "cluster.local", Secret: []byte("secret"),
 		Timing: Timing{
 			MinBackoff: time.Millisecond, MaxBackoff: 20 * time.Millisecond, RequestTimeout: f.timeout, RecheckInterval: 20 * time.Millisecond,
+			AbandonDelay: time.Millisecond,
 		},
 	}).Run)
 }
@@ -154,13 +153,15 @@ func (f *fixture) waitInstance(name, state string) {
 
 func (f *fixture) waitBinding(name, state string) {
 	f.t.Helper()
-	eventually.Equal(f.t, "state of binding "+name, func() string {
-		binding, err := f.client.Bindings(namespace).Get(f.t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			return "deleted"
-		}
-		return binding.Status.LastConditionState
-	}, state)
+	eventually.Equal(f.t, "state of binding "+name, func() string { return f.bindingState(name) }, state)
+}
+
+func (f *fixture) bindingState(name string) string {
+	binding, err := f.client.Bindings(namespace).Get(f.t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		return "deleted"
+	}
+	return binding.Status.LastConditionState
 }
 
 func (f *fixture) delete(name string) {
@@ -170,95 +171,6 @@ func (f *fixture) delete(name string) {
 	err := f.client.Instances(namespace).Delete(f.t.Context(), name, metav1.DeleteOptions{})
 	if err != nil {
 		f.t.Fatal(err)
-	}
-}
-
-// fault returns one of the faults that can affect a request. The result is an argument for
-// Broker.Refuse or Broker.Fault.
-func fault(kind int) func(w http.ResponseWriter, r *http.Request) bool {
-	return func(w http.ResponseWriter, r *http.Request) bool {
-		switch kind {
-		case 0:
-			w.WriteHeader(http.StatusInternalServerError)
-		case 1:
-			panic(http.ErrAbortHandler) // the connection ends without a response
-		case 2:
-			w.WriteHeader(http.StatusServiceUnavailable)
-		case 3:
-			w.WriteHeader(http.StatusCreated)
-			fmt.Fprint(w, "not JSON")
-		case 4:
-			w.WriteHeader(http.StatusUnprocessableEntity)
-			fmt.Fprint(w, `{"error": "ConcurrencyError"}`)
-		case 5:
-			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
-		case 6:
-			w.WriteHeader(http.StatusUnauthorized)
-		}
-		return true
-	}
-}
-
-// schedules is the number of fault schedules. make soak runs 500.
-var schedules = flag.Int("schedules", 60, "number of fault schedules between the catalog and a broker")
-
-// TestFaultSchedules provisions, binds and deprovisions instances while requests fail before and
-// after the broker handles them and while the controllers restart. At the end of each schedule, the
-// broker has exactly the instances and bindings that the API objects represent.
-func TestFaultSchedules(t *testing.T) {
-	f := newFixture(t, time.Minute)
-	f.register()
-	for seed := range *schedules {
-		random := rand.New(rand.NewPCG(uint64(seed), 1))
-		name := fmt.Sprintf("s%d", seed)
-		service := []string{"db", "cloud"}[random.IntN(2)]
-		remaining := random.IntN(6)
-		f.broker.Set(func() {
-			f.broker.Refuse = func(w http.ResponseWriter, r *http.Request) bool {
-				if remaining == 0 || random.IntN(3) > 0 {
-					return false
-				}
-				remaining--
-				return fault(random.IntN(7))(w, r)
-			}
-			f.broker.Fault = func(w http.ResponseWriter, r *http.Request) bool {
-				if remaining == 0 || random.IntN(3) > 0 {
-					return false
-				}
-				remaining--
-				return fault(random.IntN(5))(w, r)
-			}
-		})
-		f.order(name, service)
-		if seed%4 == 0 {
-			f.restart()
-		}
-		f.waitInstance(name, "Ready")
-		if orders, deletions := f.broker.Count("id-" + name); orders-deletions != 1 || f.broker.Instance("id-"+name) == nil {
-			t.Fatalf("seed %d: the instance is ready, but the broker has created %d instances and deleted %d", seed, orders, deletions)
-		}
-		f.bind(name)
-		if seed%4 == 1 {
-			f.restart()
-		}
-		f.waitBinding(name, "Ready")
-		if orders, deletions := f.broker.Count("binding-" + name); orders-deletions != 1 {
-			t.Fatalf("seed %d: the binding is ready, but the broker has created %d bindings and deleted %d", seed, orders, deletions)
-		}
-		f.delete(name)
-		if seed%4 == 2 {
-			f.restart()
-		}
-		f.waitBinding(name, "deleted")
-		f.waitInstance(name, "deleted")
-		for _, id := range []string{"id-" + name, "binding-" + name} {
-			if orders, deletions := f.broker.Count(id); orders != deletions {
-				t.Fatalf("seed %d: %s is deleted, but the broker has created %d and deleted %d", seed, id, orders, deletions)
-			}
-		}
-		if _, err := f.deps.Kube.CoreV1().Secrets(namespace).Get(t.Context(), "credentials-"+name, metav1.GetOptions{}); err == nil {
-			t.Fatalf("seed %d: the secret of the binding exists", seed)
-		}
 	}
 }
 
@@ -297,6 +209,22 @@ func TestFinalFailures(t *testing.T) {
 	f.waitInstance("refused", "deleted")
 }
 
+func TestPlanLimitsDurationOfOperation(t *testing.T) {
+	f := newFixture(t, time.Minute)
+	f.broker.Set(func() {
+		f.broker.Busy = true
+		f.broker.Catalog[1]["plans"].([]map[string]any)[0]["maximum_polling_duration"] = 1
+	})
+	f.register()
+	f.order("slow", "cloud")
+	f.waitInstance("slow", "Failed")
+	f.broker.Set(func() { f.broker.Busy = false })
+	eventually.True(t, "the orphan is deleted", func() bool {
+		orders, deletions := f.broker.Count("id-slow")
+		return orders == 1 && deletions == 1
+	})
+}
+
 // TestStatesOfObjectsThatWait checks the status of instances and bindings that are waiting.
 func TestStatesOfObjectsThatWait(t *testing.T) {
 	f := newFixture(t, time.Minute)
@@ -318,6 +246,34 @@ func TestStatesOfObjectsThatWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.waitBinding("late", "Ready")
+}
+
+func TestInstanceInDeletedProjectIsAbandonedWithoutBroker(t *testing.T) {
+	f := newFixture(t, time.Minute)
+	f.register()
+	f.order("lost", "db")
+	f.waitInstance("lost", "Ready")
+	if err := f.client.ClusterBrokers().Delete(t.Context(), "broker", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	f.delete("lost")
+	f.waitInstance("lost", "ReferencesNonexistentServiceClass")
+	projects := f.deps.Kube.CoreV1().Namespaces()
+	project, err := projects.Get(t.Context(), namespace, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	project.Finalizers = []string{"example.com/content"}
+	if _, err = projects.Update(t.Context(), project, metav1.UpdateOptions{}); err == nil {
+		err = projects.Delete(t.Context(), namespace, metav1.DeleteOptions{})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.waitInstance("lost", "deleted")
+	if orders, deletions := f.broker.Count("id-lost"); orders != 1 || deletions != 0 {
+		t.Errorf("the broker has created %d instances and deleted %d", orders, deletions)
+	}
 }
 
 // A list at the API server can wait for up to 100 ms until the server's cache is up to date.

@@ -16,16 +16,23 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// update changes an instance's spec as the API server would store it, and waits until the instance
-// is ready again.
-func (f *fixture) update(name string, change func(*v1beta1.ServiceInstanceSpec)) {
+// change changes an instance's spec as the API server would store it.
+func (f *fixture) change(name string, change func(*v1beta1.ServiceInstanceSpec)) *v1beta1.ServiceInstance {
 	f.t.Helper()
 	instance := f.instance(name)
 	change(&instance.Spec)
 	instance.Generation++
-	if _, err := f.client.Instances(namespace).Update(f.t.Context(), instance, metav1.UpdateOptions{}); err != nil {
+	updated, err := f.client.Instances(namespace).Update(f.t.Context(), instance, metav1.UpdateOptions{})
+	if err != nil {
 		f.t.Fatal(err)
 	}
+	return updated
+}
+
+// update changes an instance's spec, and waits until the instance is ready again.
+func (f *fixture) update(name string, change func(*v1beta1.ServiceInstanceSpec)) {
+	f.t.Helper()
+	instance := f.change(name, change)
 	eventually.Equal(f.t, "reconciled generation", func() int64 { return f.instance(name).Status.ReconciledGeneration }, instance.Generation)
 	f.waitInstance(name, "Ready")
 }
