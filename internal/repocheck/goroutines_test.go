@@ -22,7 +22,7 @@ var detached = map[start]string{
 	{"cli/build/binary.go", "pipeFrom"}:               "ends with its reader",
 	{"kube/volumeplugin/namecache.go", "start"}:       "ends at the deadline of the driver; callers wait for done",
 	{"supervisor/server.go", "serve"}:                 "Run closes the server",
-	{"cmd/slipway/command/up.go", "spawn"}:            "ends with the supervisor; callers wait for the channel",
+	{"cmd/slipway/command/up.go", "detach"}:           "ends with the process; callers wait for the channel",
 	{"router/haproxy/orphans.go", "adopt"}:            "ends with the process that it watches",
 	{"router/haproxy/reload.go", "start"}:             "Run waits for the result of the reload",
 	{"storage/flexvolume/process.go", "startProcess"}: "ends with the driver; wait waits for done",

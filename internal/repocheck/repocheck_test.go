@@ -194,7 +194,7 @@ func TestRulesReportViolations(t *testing.T) {
 		{"wait for the context", checkGoroutines, "pki/x.go", "package x\n\nfunc a() { go b(); <-ctx.Done() }\n", "does not wait"},
 		{"wait for a channel", checkGoroutines, "pki/x.go", "package x\n\nfunc a() { go b(); <-done }\n", ""},
 		{"wait for a group", checkGoroutines, "pki/x.go", "package x\n\nfunc a() { go b(); defer group.Wait() }\n", ""},
-		{"detached goroutine", checkGoroutines, "cmd/slipway/command/up.go", "package x\n\nfunc spawn() { go b() }\n", ""},
+		{"detached goroutine", checkGoroutines, "cmd/slipway/command/up.go", "package x\n\nfunc detach() { go b() }\n", ""},
 
 		{"log or return", checkLogging, "pki/x.go", "package x\n\nfunc a() error {\n\tif b {\n\t\tslog.Error(\"c\")\n\t}\n\treturn err\n}\n", ""},
 		{"log and return", checkLogging, "pki/x.go", "package x\n\nfunc a() error {\n\tslog.Error(\"c\")\n\treturn err\n}\n", "pki/x.go:4: logs a failure and returns it"},

@@ -25,9 +25,9 @@ func samplesCommand(opts *options) *cobra.Command {
 	command.AddCommand(
 		&cobra.Command{
 			Use:   "list",
-			Short: "List the images that can be created",
+			Short: "List the images that can be created, and whether they exist",
 			Args:  cobra.NoArgs,
-			RunE:  func(cmd *cobra.Command, _ []string) error { return listSamples(cmd.OutOrStdout()) },
+			RunE:  func(cmd *cobra.Command, _ []string) error { return listSamples(cmd, opts) },
 		},
 		samplesBuildCommand(opts),
 		samplesDownloadCommand(),
@@ -37,25 +37,39 @@ func samplesCommand(opts *options) *cobra.Command {
 
 func samplesBuildCommand(opts *options) *cobra.Command {
 	var from, mirror string
+	background := false
 	command := &cobra.Command{
 		Use:   "build [NAME...]",
 		Short: "Create images from Debian's packages and publish them in the project openshift",
 		Long: "Create images from Debian's packages and publish them in the project openshift. Without names, the command\n" +
 			"creates all images. It needs root, the program mmdebstrap, and a mirror of Debian, unless --from names a directory\n" +
-			"of `slipway samples download`.",
+			"of `slipway samples download`. If an image cannot be created, the command continues with the next image, and ends\n" +
+			"with an error.",
 		Example: "  slipway samples build postgresql nodejs\n" +
 			"  slipway samples build --mirror http://mirror.example.com/debian\n" +
-			"  slipway samples build --from /mnt/samples",
+			"  slipway samples build --from /mnt/samples --background",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			h, err := opts.loadMaster()
 			if err != nil {
 				return err
 			}
-			return eachSample(cmd, names, func(s *samples.Image, step stepper) error {
-				return buildSample(cmd.Context(), h, s, from, mirror, step)
+			selected, err := selectSamples(names)
+			if err != nil {
+				return err
+			}
+			if background {
+				return buildInBackground(cmd, h, opts, names, from, mirror)
+			}
+			return eachSample(cmd.Context(), cmd.OutOrStdout(), selected, func(s *samples.Image, step stepper) error {
+				end, err := attemptsOf(h).begin(s.Name)
+				if err != nil {
+					return err
+				}
+				return end(buildSample(cmd.Context(), h, s, from, mirror, step))
 			})
 		},
 	}
+	command.Flags().BoolVar(&background, "background", false, "return immediately; slipway samples list shows the progress")
 	command.Flags().StringVar(&from, "from", "", "a directory with the packages, which slipway samples download has written")
 	command.Flags().StringVar(&mirror, "mirror", "", "a mirror of Debian: a URL, or a line of sources.list")
 	command.MarkFlagsMutuallyExclusive("from", "mirror")
@@ -71,10 +85,14 @@ func samplesDownloadCommand() *cobra.Command {
 			"machine. The command needs root and the program mmdebstrap, and no cluster.",
 		Example: "  slipway samples download --to /mnt/samples",
 		RunE: func(cmd *cobra.Command, names []string) error {
-			if err := os.MkdirAll(to, 0o755); err != nil {
+			selected, err := selectSamples(names)
+			if err == nil {
+				err = os.MkdirAll(to, 0o755)
+			}
+			if err != nil {
 				return err
 			}
-			return eachSample(cmd, names, func(s *samples.Image, step stepper) error {
+			return eachSample(cmd.Context(), cmd.OutOrStdout(), selected, func(s *samples.Image, step stepper) error {
 				if s.Base != "" {
 					return nil
 				}
@@ -94,16 +112,41 @@ func archiveOf(dir string, s *samples.Image) string { return filepath.Join(dir, 
 // stepper runs a step. It prints the step's name and duration.
 type stepper func(name string, run func() error) error
 
-// eachSample calls do for each of the named samples, with a stepper that prints the progress.
-func eachSample(cmd *cobra.Command, names []string, do func(*samples.Image, stepper) error) error {
+// selectSamples returns the samples with the given names, or all samples. Only root can create
+// them.
+func selectSamples(names []string) ([]*samples.Image, error) {
 	if os.Geteuid() != 0 {
-		return errNotRoot
+		return nil, errNotRoot
 	}
-	selected, err := samples.Select(names)
-	if err != nil {
+	return samples.Select(names)
+}
+
+// buildInBackground starts this command in a new session, without the flag --background.
+func buildInBackground(cmd *cobra.Command, h *host.Host, opts *options, names []string, from, mirror string) error {
+	args := append([]string{"samples", "build"}, names...)
+	if from != "" {
+		from, err := filepath.Abs(from)
+		if err != nil {
+			return err
+		}
+		args = append(args, "--from", from)
+	}
+	if mirror != "" {
+		args = append(args, "--mirror", mirror)
+	}
+	log := h.LogFile("samples")
+	if _, err := detach(h, opts, log, args...); err != nil {
 		return err
 	}
-	out, start := cmd.OutOrStdout(), time.Now()
+	fmt.Fprintf(cmd.OutOrStdout(), "The images are being created. Their states: slipway samples list. The log: %s\n", log)
+	return nil
+}
+
+// eachSample calls do for each of the samples, with a stepper that prints the progress. If it fails
+// for a sample, eachSample continues with the next one, and returns all errors.
+func eachSample(ctx context.Context, out io.Writer, selected []*samples.Image, do func(*samples.Image, stepper) error) error {
+	start := time.Now()
+	var errs []error
 	for i, s := range selected {
 		step := func(name string, run func() error) error {
 			fmt.Fprintf(out, "[%d/%d] %s:%s  %s ...", i+1, len(selected), s.Name, s.Version, name)
@@ -113,10 +156,14 @@ func eachSample(cmd *cobra.Command, names []string, do func(*samples.Image, step
 			return err
 		}
 		if err := do(s, step); err != nil {
-			return err
+			fmt.Fprintf(out, "[%d/%d] %s:%s  failed: %v\n", i+1, len(selected), s.Name, s.Version, err)
+			errs = append(errs, fmt.Errorf("image %q: %w", s.Name, err))
+		}
+		if ctx.Err() != nil {
+			break // the user has interrupted the command
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // buildSample creates an image and publishes it to its streams. If from is not empty, it reads the
@@ -205,15 +252,29 @@ func copyFile(from, to string) error {
 	return target.Close()
 }
 
-func listSamples(out io.Writer) error {
+// listSamples prints the images. Without a cluster, their states are unknown.
+func listSamples(cmd *cobra.Command, opts *options) error {
 	images, err := samples.Images()
 	if err != nil {
 		return err
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tVERSION\tIMAGE STREAMS\tPACKAGES")
+	var states func(*samples.Image) (string, error)
+	h, err := opts.loadMaster()
+	if err == nil {
+		states, err = sampleStates(cmd.Context(), h)
+	}
+	if err != nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "The states are unknown: %v\n", err)
+		states = func(*samples.Image) (string, error) { return "unknown", nil }
+	}
+	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "NAME\tVERSION\tIMAGE STREAMS\tSTATE")
 	for _, i := range images {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", i.Name, i.Version, strings.Join(i.Streams, ","), strings.Join(i.Packages, ","))
+		state, err := states(i)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", i.Name, i.Version, strings.Join(i.Streams, ","), state)
 	}
 	return table.Flush()
 }

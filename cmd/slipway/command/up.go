@@ -113,19 +113,28 @@ func supervisorLog(h *host.Host) string {
 	return h.LogFile(host.Supervisor)
 }
 
-// spawn starts `slipway run` in a new session, so that it outlives this terminal. The channel is
-// closed when the process exits.
+// spawn starts `slipway run` in the background. The channel is closed when the process exits.
 func spawn(h *host.Host, opts *options) (<-chan struct{}, error) {
+	done, err := detach(h, opts, h.LogFile(host.Supervisor), "run", "--"+platform.CheckedFlag)
+	if err != nil {
+		return nil, fmt.Errorf("start supervisor: %w", err)
+	}
+	return done, nil
+}
+
+// detach runs this program in a new session, so that it outlives this terminal. The channel is
+// closed when the process exits.
+func detach(h *host.Host, opts *options, logFile string, args ...string) (<-chan struct{}, error) {
 	executable, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("find this program: %w", err)
 	}
-	log, err := logfile.Open(h.LogFile(host.Supervisor))
+	log, err := logfile.Open(logFile)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	args := []string{"run", "--" + platform.CheckedFlag, "--data-dir", h.DataDir}
+	args = append(args, "--data-dir", h.DataDir)
 	if opts.file != "" {
 		file, err := filepath.Abs(opts.file)
 		if err != nil {
@@ -138,7 +147,7 @@ func spawn(h *host.Host, opts *options) (<-chan struct{}, error) {
 	command.Dir = "/"
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := command.Start(); err != nil {
-		return nil, fmt.Errorf("start supervisor: %w", err)
+		return nil, err
 	}
 	done := make(chan struct{})
 	go func() { defer close(done); _ = command.Wait() }()
