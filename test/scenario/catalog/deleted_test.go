@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -22,24 +24,37 @@ LABEL com.redhat.apb.spec=%q com.redhat.apb.runtime="2"
 ENTRYPOINT ["sh", "-c", "exec wget -q -O /dev/null %s/$1/$POD_NAMESPACE/$(cat $BUNDLE_STATE_LOCATION/order || echo none)", "apb"]
 `
 
-// While a project is being deleted, its users have lost their roles and nobody can grant new ones.
-func TestPlaybookBundleRunsWhileProjectIsDeleted(t *testing.T) {
-	c := kit.Shared(t)
-	explain(t, c)
-	const project = "deleted-bundle"
-	var mu sync.Mutex
-	var actions []string
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/"), "/")
+// reports are the actions of a reporting bundle, and the server that it reports them to.
+type reports struct {
+	mu      sync.Mutex
+	actions []string
+	// provisioning is closed when the bundle has begun to provision. The bundle ends after release
+	// is closed.
+	provisioning, release chan struct{}
+}
+
+// serve starts the server at an address outside the cluster. It acts as the service account of the
+// bundle's pod, which has no programs for this.
+func (r *reports) serve(t *testing.T, c *kit.Cluster, project string) (url string) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		parts := strings.Split(strings.TrimPrefix(request.URL.Path, "/"), "/")
 		action, sandbox, state := parts[0], parts[1], parts[2]
 		account := "--as=system:serviceaccount:" + sandbox + ":" + sandbox
 		allowed, err := c.TryOC("auth", "can-i", "delete", "deployments", "-n", project, account)
-		if action == "provision" { // the bundle stores state for its next operation
-			_, err = c.TryOC("create", "configmap", sandbox, "--from-literal=order=17", "-n", sandbox, account)
+		switch action {
+		case "provision": // the bundle stores state for its next operation
+			if _, err = c.TryOC("create", "configmap", sandbox, "--from-literal=order=17", "-n", sandbox, account); err == nil {
+				_, err = c.TryOC("annotate", "pod", sandbox, "apb_last_operation=half done", "-n", sandbox, account)
+			}
+			close(r.provisioning)
+			<-r.release
+		case "bind":
+			_, err = c.TryOC("create", "secret", "generic", sandbox, `--from-literal=fields={"user": "bound"}`, "-n", sandbox, account)
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		actions = append(actions, fmt.Sprintf("%s %s %s %v", action, state, strings.TrimSpace(allowed), err))
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.actions = append(r.actions, fmt.Sprintf("%s %s %s %v", action, state, strings.TrimSpace(allowed), err))
 	}))
 	listener, err := net.Listen("tcp", net.JoinHostPort(c.Distant.String(), "0"))
 	if err != nil {
@@ -49,29 +64,70 @@ func TestPlaybookBundleRunsWhileProjectIsDeleted(t *testing.T) {
 	server.Listener = listener
 	server.Start()
 	t.Cleanup(server.Close)
+	return server.URL
+}
 
+// publishReporting publishes the reporting bundle, and lets the broker read it.
+func publishReporting(t *testing.T, c *kit.Cluster, url string) {
+	t.Helper()
 	dir := t.TempDir()
-	spec := base64.StdEncoding.EncodeToString([]byte(strings.NewReplacer("rights-apb", "reporting-apb", ", required: true", "").Replace(refusedSpec)))
-	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), fmt.Appendf(nil, reportingBundle, spec, server.URL), 0o644); err != nil {
+	text := strings.NewReplacer("rights-apb", "reporting-apb", ", required: true", "", "bindable: false", "bindable: true").Replace(refusedSpec)
+	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), fmt.Appendf(nil, reportingBundle, base64.StdEncoding.EncodeToString([]byte(text)), url), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	c.MustSlipway("images", "build", "--tag=localhost/reporting-apb", dir)
 	c.MustSlipway("images", "publish", "localhost/reporting-apb:latest", "openshift/reporting-apb:latest")
 	t.Cleanup(func() { c.In("openshift").OC("delete", "imagestream/reporting-apb") })
+	answer, err := c.Client.CoreV1().RESTClient().Post().AbsPath("/brokers/ansible.openshift.io/v2/bootstrap").SetHeader("X-Broker-API-Version", "2.13").DoRaw(t.Context())
+	if err != nil || !regexp.MustCompile(`"spec_count":[1-9]`).Match(answer) {
+		t.Errorf("the broker reads its bundles: %s, %v", answer, err)
+	}
 	relist(c, "reporting-apb")
+}
+
+// The control plane is killed while the bundle runs. At the end, the project is deleted: its users
+// have lost their roles then, and nobody can grant new ones.
+func TestPlaybookBundleRunsWhileProjectIsDeleted(t *testing.T) {
+	c := kit.Shared(t)
+	explain(t, c)
+	const project = "deleted-bundle"
+	r := &reports{provisioning: make(chan struct{}), release: make(chan struct{})}
+	publishReporting(t, c, r.serve(t, c, project))
 	c.OC("new-project", project, "--skip-config-write")
 	in := c.In(project)
 	in.OC("policy", "add-role-to-user", "edit", "alice")
-	order := `{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceInstance, metadata: {name: outside}, spec: {clusterServiceClassExternalName: reporting-apb}}`
-	if out, err := in.TryOCWithInput(order, "--as=alice", "--as-group=system:authenticated", "create", "-f", "-"); err != nil {
-		t.Fatalf("%s %v", out, err)
+	create := func(manifest string) {
+		t.Helper()
+		if out, err := in.TryOCWithInput(manifest, "--as=alice", "--as-group=system:authenticated", "create", "-f", "-"); err != nil {
+			t.Fatalf("%s %v", out, err)
+		}
 	}
+	create(`{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceInstance, metadata: {name: outside}, spec: {clusterServiceClassExternalName: reporting-apb}}`)
+	select {
+	case <-r.provisioning:
+	case <-t.Context().Done():
+		t.Fatal("the bundle does not run")
+	}
+	in.WaitFor("the progress of the bundle", func(context.Context) error {
+		if got := in.OC("get", "serviceinstance/outside", "-o", "jsonpath={.status.conditions[*].message}"); !strings.Contains(got, "(half done)") {
+			return fmt.Errorf("the conditions are %s", got)
+		}
+		return nil
+	})
+	c.Kill("control-plane")
+	close(r.release)
 	wait(in, "serviceinstance/outside", "{.status.lastConditionState}", "Ready")
+	create(`{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceBinding, metadata: {name: first}, spec: {instanceRef: {name: outside}}}`)
+	wait(in, "servicebinding/first", "{.status.lastConditionState}", "Ready")
+	if got := in.OC("extract", "secret/first", "--to=-", "--keys=user"); strings.TrimSpace(got) != "bound" {
+		t.Errorf("the credentials of the binding are %q", got)
+	}
+	in.OC("delete", "servicebinding/first")
 	c.OC("delete", "project/"+project, "--wait=false")
 	waitDeleted(c, "namespace/"+project)
-	mu.Lock()
-	defer mu.Unlock()
-	if got := strings.Join(actions, ", "); got != "provision none yes <nil>, deprovision 17 yes <nil>" {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if got := strings.Join(r.actions, ", "); got != "provision none yes <nil>, bind 17 yes <nil>, unbind 17 yes <nil>, deprovision 17 yes <nil>" {
 		t.Errorf("the bundle ran as %s", got)
 	}
 }
