@@ -130,6 +130,7 @@ func TestPipelineRunsStepsInAgents(t *testing.T) {
 // forms contains the most common forms of Jenkinsfiles in one pipeline.
 const forms = `
 def image
+@NonCPS
 def shout(text) { text.toUpperCase() }
 pipeline {
   agent any
@@ -159,6 +160,8 @@ pipeline {
       when { expression { return params.FAST } }
       parallel {
         stage('Unit') { steps { retry(2) { sh 'if test ! -e tried; then touch tried; exit 1; fi; echo "unit tests of $VERSION"' } } }
+        stage('First') { steps { lock('disk') { sh 'mkdir busy; sleep 1; rmdir busy' } } }
+        stage('Second') { steps { lock(resource: 'disk') { sh 'mkdir busy; sleep 1; rmdir busy' } } }
         stage('Style') { steps { catchError(buildResult: 'SUCCESS', stageResult: 'UNSTABLE') { error 'bad style' } } }
       }
     }
@@ -180,6 +183,9 @@ pipeline {
             def config = readJSON text: '{"hosts": ["a", "b"]}'
             config.hosts.each { host -> echo "host ${host}" }
             sh "${tool 'git'}/bin/git --version"
+            timeout(time: 1, unit: 'SECONDS') { sh 'sleep 600' }
+          } catch (e) {
+            echo "caught: ${e.message}"
           } finally {
             echo 'finally'
           }
@@ -214,7 +220,7 @@ func TestPipelineRunsUsedForms(t *testing.T) {
 	p.OC("annotate", "build/app-1", which+`={"COLOR": "green", "NOW": true}`, "--overwrite")
 	p.waitOutput("build/app-1", "{.status.phase}", "Complete")
 	log := p.OC("logs", "build/app-1")
-	for _, want := range []string{"unit tests of 1.0.1\n", "ERROR: bad style\n", "APP:1.0.1 green true\n", "host b\n", "git version ", "finally\n", "ended as SUCCESS\n"} {
+	for _, want := range []string{"unit tests of 1.0.1\n", "ERROR: bad style\n", "APP:1.0.1 green true\n", "host b\n", "git version ", "caught: Timeout has been exceeded", "finally\n", "ended as SUCCESS\n"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log lacks %q:\n%s", want, log)
 		}

@@ -83,6 +83,10 @@ const older = `node {
   stage('Verify') { openshiftVerifyBuild bldCfg: 'web' }
   stage('Deploy') { openshiftDeploy depCfg: 'web' }
   stage('Scale') { openshiftScale depCfg: 'web', replicaCount: '2', verifyReplicaCount: 'true' }
+  stage('Check') {
+    openshiftVerifyDeployment depCfg: 'web', replicaCount: '2', verifyReplicaCount: 'true'
+    openshiftVerifyService svcName: 'web'
+  }
   stage('Tag') { openshiftTag srcStream: 'web', srcTag: 'latest', destStream: 'web-old', destTag: 'prod' }
 }`
 
@@ -97,7 +101,8 @@ func TestPipelinesOfDocumentsDeployApplications(t *testing.T) {
 		{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: web}, spec: {replicas: 1, selector: {name: web},
 			triggers: [{type: ImageChange, imageChangeParams: {automatic: true, containerNames: [web], from: {kind: ImageStreamTag, name: "web:latest"}}}],
 			template: {metadata: {labels: {name: web}}, spec: {terminationGracePeriodSeconds: 0,
-				containers: [{name: web, image: " ", command: [/bin/busybox, sleep, "100000"]}]}}}}]}`, p.base()))
+				containers: [{name: web, image: " ", command: [/bin/busybox, httpd, -f, -p, "8080"]}]}}}},
+		{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {name: web}, ports: [{port: 80, targetPort: 8080}]}}]}`, p.base()))
 	p.OC("create", "serviceaccount", "pipeline")
 	p.OC("policy", "add-role-to-user", "edit", "-z", "pipeline")
 	p.OC("create", "secret", "generic", "other", "--from-literal=openshift-client-token="+strings.TrimSpace(p.OC("create", "token", "builder")))
@@ -106,7 +111,7 @@ func TestPipelinesOfDocumentsDeployApplications(t *testing.T) {
 	log := p.OC("start-build", "deploy", "--follow", "--wait")
 	account := "system:serviceaccount:" + p.Namespace + ":"
 	for _, want := range []string{
-		"Using project: " + p.Namespace + "\n", "created [buildconfig/web, deploymentconfig/web, imagestream/web, secret/web]\n",
+		"Using project: " + p.Namespace + "\n", "created [buildconfig/web, deploymentconfig/web, imagestream/web, secret/web, service/web]\n",
 		"started 1 build with start-build: true, -f, 0\n", "dc two words, [deploymentconfig/web]\n", "narrowed [buildconfig/web] of 2, false\n", "each deploymentconfig/web\n",
 		"me " + account + "pipeline\n", "other " + account + "builder\n", "get dc/missing: Error from server (NotFound)",
 	} {
@@ -119,7 +124,7 @@ func TestPipelinesOfDocumentsDeployApplications(t *testing.T) {
 	}
 	p.pipeline("older", older, "serviceAccount: pipeline, triggers: []")
 	p.OC("start-build", "older", "--follow", "--wait")
-	if got := strings.Join(p.stages("older-1"), ", "); got != "Build SUCCESS, Verify SUCCESS, Deploy SUCCESS, Scale SUCCESS, Tag SUCCESS" {
+	if got := strings.Join(p.stages("older-1"), ", "); got != "Build SUCCESS, Verify SUCCESS, Deploy SUCCESS, Scale SUCCESS, Check SUCCESS, Tag SUCCESS" {
 		t.Errorf("the stages are %s", got)
 	}
 	if got := p.OC("get", "istag/web-old:prod", "-o", "name") + p.OC("get", "dc/web", "-o", "jsonpath={.spec.replicas}"); got != "imagestreamtag.image.openshift.io/web-old:prod\n2" {

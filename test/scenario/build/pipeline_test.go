@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -71,6 +72,7 @@ pipeline {
         stage('Left') { steps { sh 'echo "$LINE"' } }
         stage('Right') { steps { script { echo twice(params.WHO) } } }
       }
+      post { changed { echo "stage changed" } }
     }
     stage('Test') {
       steps {
@@ -83,6 +85,9 @@ pipeline {
   }
   post {
     always { echo "result: ${currentBuild.currentResult}" }
+    changed { echo "changed from ${currentBuild.previousBuild?.result}" }
+    fixed { echo 'fixed' }
+    regression { echo 'regression' }
   }
 }`
 
@@ -93,12 +98,23 @@ func TestPipelineRunsJenkinsfile(t *testing.T) {
 	p.pipeline("early", `node { sh 'id -un'; sh '$(tr "\\0" " " </proc/1/cmdline | sed "s/java /java -Xshare:on /; s/pipeline.Main.*/-version/")' }`, "triggers: []")
 	p.OC("start-build", "early")
 	p.waitOutput("build/early-1", "{.status.phase} {.status.reason}", "New InvalidImageReference")
-	p.publishRunner()
+	samples := func(state string) func(context.Context) error {
+		return func(context.Context) error {
+			list := p.MustSlipway("samples", "list")
+			if !regexp.MustCompile(`(?m)^pipeline-runner .* ` + state + `$`).MatchString(list) {
+				return fmt.Errorf("the samples are not %s:\n%s", state, list)
+			}
+			return nil
+		}
+	}
+	p.WaitFor("the state of the missing image", samples("missing"))
+	p.MustSlipway("samples", "build", "pipeline-runner", "--background", "--from", p.DownloadSamples("pipeline-runner"))
+	p.WaitFor("the image that the command creates in the background", samples("created"))
 	p.waitOutput("build/early-1", "{.status.phase}", "Complete")
 
-	p.pipeline("app", declarative, "triggers: []")
+	p.pipeline("app", declarative, "triggers: [{type: Generic, generic: {secret: word}}]")
 	log, err := p.TryOC("start-build", "app", "--follow", "--wait")
-	for _, want := range []string{"skipped for the second build\n", "[Left] hello red\n", "[Right] nobodynobody\n", "the test has failed\n", "result: FAILURE\n", "ERROR: script returned exit code 1\nFinished: FAILURE\n"} {
+	for _, want := range []string{"skipped for the second build\n", "[Left] hello red\n", "[Right] nobodynobody\n", "stage changed\n", "the test has failed\n", "result: FAILURE\n", "changed from null\n", "ERROR: script returned exit code 1\nFinished: FAILURE\n"} {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log lacks %q:\n%s", want, log)
 		}
@@ -108,8 +124,15 @@ func TestPipelineRunsJenkinsfile(t *testing.T) {
 	}
 	p.waitOutput("build/app-1", "{.status.phase} {.status.reason}", "Failed GenericBuildFailed")
 	log = p.OC("start-build", "app", "--env=WHO=ann", "--follow", "--wait")
-	if !strings.Contains(log, "result: SUCCESS\n") || strings.Contains(log, "skipped for") {
+	if !strings.Contains(log, "result: SUCCESS\n") || !strings.Contains(log, "stage changed\n") || !strings.Contains(log, "changed from FAILURE\n") ||
+		!strings.Contains(log, "\nfixed\n") || strings.Contains(log, "regression") || strings.Contains(log, "skipped for") {
 		t.Errorf("the log of the second build is\n%s", log)
+	}
+	p.OC("start-build", fmt.Sprintf("--from-webhook=https://%s:8443/apis/build.openshift.io/v1/namespaces/%s/buildconfigs/app/webhooks/word/generic", p.Address, p.Namespace))
+	p.waitOutput("build/app-3", "{.status.phase}", "Failed")
+	log = p.OC("logs", "build/app-3")
+	if !strings.Contains(log, "changed from SUCCESS\n") || !strings.Contains(log, "\nregression\n") || strings.Contains(log, "stage changed") || strings.Contains(log, "fixed") {
+		t.Errorf("the log of the third build is\n%s", log)
 	}
 	got := strings.Join(p.stages("app-2"), ", ")
 	if got != "Check NOT_EXECUTED, Both SUCCESS, Left SUCCESS, Right SUCCESS, Test SUCCESS" && got != "Check NOT_EXECUTED, Both SUCCESS, Right SUCCESS, Left SUCCESS, Test SUCCESS" {
@@ -314,10 +337,16 @@ func TestPipelineWaitsForInputAndCanBeCanceled(t *testing.T) {
 	if got := strings.Join(p.stages("app-1"), ", "); got != "Build SUCCESS, Approve PAUSED_PENDING_INPUT" {
 		t.Errorf("the stages are %s", got)
 	}
-	// The runner is killed and restarts. It does not repeat completed steps.
+	// The runner, the control plane and the node are killed and restart. The runner does not repeat
+	// completed steps.
 	p.OC("exec", "app-1-build", "--", "sh", "-c", "kill 1")
 	p.waitOutput("pod/app-1-build", "{.status.containerStatuses[0].restartCount}", "1")
-	p.OC("annotate", "build/app-1", "pipeline.slipway.io/input-deploy=proceed")
+	p.Kill("control-plane")
+	p.Kill("node")
+	p.WaitFor("the approval", func(context.Context) error {
+		_, err := p.TryOC("annotate", "build/app-1", "pipeline.slipway.io/input-deploy=proceed")
+		return err
+	})
 	p.waitOutput("build/app-1", "{.status.phase}", "Complete")
 	log := p.OC("logs", "build/app-1")
 	if strings.Count(log, "\nbuilt\n") != 1 || !strings.Contains(log, "Resuming the build") || !strings.HasSuffix(log, "deployed\nFinished: SUCCESS\n") {

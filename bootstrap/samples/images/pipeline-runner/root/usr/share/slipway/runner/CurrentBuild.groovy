@@ -38,7 +38,7 @@ class CurrentBuild {
 
     boolean resultIsWorseOrEqualTo(String other) { Run.ORDER.indexOf(currentResult) >= Run.ORDER.indexOf(other) }
 
-    def getPreviousBuild() { null }
+    EarlierBuild getPreviousBuild() { EarlierBuild.before(run, number) }
 
     List getChangeSets() { [] }
 

@@ -151,9 +151,18 @@ class Declarative {
     /** Runs the `post` blocks that apply to a result, in Jenkins' order. */
     private void post(Section section, String result) {
         if (!section.post) return
-        def applies = [always: true, cleanup: true, changed: run.number == '1', success: result == 'SUCCESS', failure: result == 'FAILURE',
+        def earlier = section.post.keySet().any { it in ['changed', 'fixed', 'regression'] } ? lastResult() : null
+        def applies = [always: true, cleanup: true, changed: result != earlier, fixed: result == 'SUCCESS' && earlier in ['FAILURE', 'UNSTABLE'],
+                       regression: earlier == 'SUCCESS' && result in ['FAILURE', 'UNSTABLE', 'ABORTED'], success: result == 'SUCCESS', failure: result == 'FAILURE',
                        unstable: result == 'UNSTABLE', aborted: result == 'ABORTED', unsuccessful: result != 'SUCCESS']
         section.post.keySet().findAll { !AFTER.contains(it) }.each { throw new Failure("post has no condition \"$it\": use one of $AFTER") }
         AFTER.findAll { section.post[it] && applies[it] }.each { steps(section.post[it]) }
+    }
+
+    /** Returns the result of the last earlier build that has finished, or null. */
+    private String lastResult() {
+        def build = EarlierBuild.before(run, run.number as int)
+        while (build && !build.result) build = build.previousBuild
+        build?.result
     }
 }

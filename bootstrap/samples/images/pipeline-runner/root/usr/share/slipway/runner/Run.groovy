@@ -1,10 +1,12 @@
 package pipeline
 
+import com.cloudbees.groovy.cps.NonCPS
 import groovy.json.JsonSlurper
 import groovy.transform.CompileDynamic
 import groovy.transform.CompileStatic
 import org.codehaus.groovy.control.CompilationFailedException
 import org.codehaus.groovy.control.CompilerConfiguration
+import org.codehaus.groovy.control.customizers.ImportCustomizer
 
 /** A single run of a Jenkinsfile. */
 @CompileStatic
@@ -53,6 +55,9 @@ class Run {
         def git = build.spec.source?.git
         if (git) env.putAll([GIT_URL: (String) git.uri, GIT_BRANCH: (String) git.ref ?: 'master', BRANCH_NAME: (String) git.ref ?: 'master'])
     }
+
+    /** Returns the path of an earlier build of the same BuildConfig. Build names end with numbers. */
+    String pathOf(int earlier) { buildPath.substring(0, buildPath.length() - number.length()) + earlier }
 
     /** Returns the source that was cloned earlier, or null. */
     @CompileDynamic
@@ -109,6 +114,7 @@ class Run {
     }
 
     private final CompilerConfiguration configuration = new CompilerConfiguration(scriptBaseClass: PipelineScript.name)
+            .addCompilationCustomizers(new ImportCustomizer().addImports(NonCPS.name))
     final Libraries libraries = new Libraries(this, configuration)
     final Artifacts artifacts = new Artifacts(this)
 

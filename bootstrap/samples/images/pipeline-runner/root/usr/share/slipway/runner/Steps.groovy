@@ -2,6 +2,10 @@ package pipeline
 
 import groovy.transform.CompileStatic
 
+import java.util.concurrent.ConcurrentHashMap
+import java.util.concurrent.locks.Lock
+import java.util.concurrent.locks.ReentrantLock
+
 /** The steps of scripted pipelines that control the flow. Traits contain the other steps. */
 class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, SshSteps, InputSteps, CredentialSteps, OpenShiftSteps, TestSteps, UtilitySteps {
     final Run run
@@ -222,6 +226,21 @@ class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, SshSteps, 
         results
     }
 
+    private final Map<String, Lock> locks = new ConcurrentHashMap<String, Lock>()
+
+    /** Runs a body while no other parallel branch of the build holds the lock. */
+    def lock(Object resource, Closure body) {
+        String name = resource instanceof Map ? resource.resource ?: resource.label : resource
+        if (!name) throw new Failure('lock: set the parameter resource or label')
+        Lock lock = locks.computeIfAbsent(name) { new ReentrantLock() }
+        Frame.current().scope.guard(null) { lock.lockInterruptibly() }
+        try {
+            return block('lock', [:], body)
+        } finally {
+            lock.unlock()
+        }
+    }
+
     // Jenkins settings that have no effect on a build in its own pod.
     void properties(List settings) {
         settings.flatten().findAll { it instanceof Parameter }.each { it.apply(run) }
@@ -235,7 +254,6 @@ class Steps implements AgentSteps, CommandSteps, FileSteps, ScmSteps, SshSteps, 
 
     def wrap(Map ignored, Closure body) { block('wrap', [:], body) }
 
-    def lock(Object ignored, Closure body) { block('lock', [:], body) }
 
     // Functions that define parameters in `properties([parameters([...])])` and in the directive
     // `parameters`.
