@@ -44,6 +44,7 @@ export interface ServicePlan extends KubeObject {
     description?: string;
     free?: boolean;
     bindable?: boolean;
+    planUpdatable?: boolean;
     instanceCreateParameterSchema?: Schema;
     instanceUpdateParameterSchema?: Schema;
     serviceBindingCreateParameterSchema?: Schema;

@@ -28,14 +28,16 @@ export default function ServiceUpdate(props: DialogProps) {
 function Update({ object, path, close, service: { of, plans } }: DialogProps & { service: Service }) {
   const [base] = useState(object);
   const existing = parametersOfInstance(base);
-  const [planName, setPlanName] = useState(planOf(base, plans)?.metadata.name ?? '');
+  const basePlan = planOf(base, plans);
+  const isPlanFixed = !(basePlan?.spec.planUpdatable ?? of.spec.planUpdatable);
+  const [planName, setPlanName] = useState(basePlan?.metadata.name ?? '');
   const [edited, setEdited] = useState<Record<string, string>>({});
   const plan = plans.find(({ metadata }) => metadata.name === planName);
   const schema = plan?.spec.instanceUpdateParameterSchema;
   const texts = { ...textsOf(schema, existing), ...edited };
   const isBusy = (object.status as { currentOperation?: string } | undefined)?.currentOperation !== undefined;
   const hasChanged = object.metadata.generation !== base.metadata.generation;
-  const isEdited = planName !== planOf(base, plans)?.metadata.name || Object.keys(edited).length > 0;
+  const isEdited = planName !== basePlan?.metadata.name || Object.keys(edited).length > 0;
   const save = async () => {
     if (plan) {
       await patch(path, [unchanged(base), ...updateOf(base, plan, parametersOf(schema, texts, existing))]);
@@ -44,7 +46,7 @@ function Update({ object, path, close, service: { of, plans } }: DialogProps & {
   };
   return (
     <FormDialog variant="medium" title={t.update} action={text.save} isReady={plan !== undefined && isEdited && !isBusy && isComplete(schema, texts)} submit={save} close={close}>
-      <PlanField plans={plans} plan={planName} change={setPlanName} fixed={of.spec.planUpdatable ? undefined : t.planFixed} />
+      <PlanField plans={plans} plan={planName} change={setPlanName} fixed={isPlanFixed ? t.planFixed : undefined} />
       <ParameterFields schema={schema} texts={texts} change={(name, value) => setEdited({ ...edited, [name]: value })} />
       {isBusy && <Alert isInline isLiveRegion component="h2" variant="info" title={t.isBusy} />}
       {hasChanged && <Alert isInline isLiveRegion component="h2" variant="warning" title={text.editor.changed} />}
