@@ -43,7 +43,7 @@ func fault(kind int) func(w http.ResponseWriter, r *http.Request) bool {
 }
 
 // schedules is the number of fault schedules. make soak runs 500.
-var schedules = flag.Int("schedules", 60, "number of fault schedules between the catalog and a broker")
+var schedules = flag.Int("schedules", 45, "number of fault schedules between the catalog and a broker")
 
 // faults lets requests to the broker fail before and after the broker handles them. At most limit
 // requests fail.
