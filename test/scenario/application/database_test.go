@@ -94,4 +94,8 @@ func checkDatabase(t *testing.T, c *kit.Cluster, name string) {
 		}
 		return err
 	})
+	if os.Getenv("SLIPWAY_TEST_SAMPLES") != "" { // make test needs its time for other tests
+		c.OC("new-app", name+"-ephemeral", "-p", "DATABASE_SERVICE_NAME=temporary")
+		c.OC("rollout", "status", "dc/temporary")
+	}
 }

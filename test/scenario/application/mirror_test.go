@@ -248,14 +248,19 @@ func TestBuilderInstallsPackagesOfMirror(t *testing.T) {
 }
 
 // The examples for the other builders need no package.
+// The templates of the catalog build the examples and serve them.
 func TestBuilderServesItsExample(t *testing.T) {
 	c := kit.Shared(t)
 	for _, name := range selected([]string{"nginx", "httpd", "php", "perl", "ruby", "java"}, []string{"nginx"}) {
 		c.BuildSample(name, "")
-		c.OC("new-build", "--name="+name, "--binary", "--image-stream=openshift/"+name)
-		c.OC("start-build", name, "--from-dir="+c.RepositoryFile("examples", name), "--wait")
-		c.OC("new-app", name)
-		c.OC("expose", "svc/"+name, "--hostname="+name+".example.com")
+		source := emptyRepository(t, c)
+		source.add(filepath.Join("examples", name), c.RepositoryFile("examples", name))
+		source.commit("an example")
+		template, host := name+"-example", "APPLICATION_DOMAIN"
+		if name == "java" {
+			template, host = "openjdk-web-basic-s2i", "HOSTNAME_HTTP"
+		}
+		c.OC("new-app", template, "-p", "SOURCE_REPOSITORY_URL="+source.url, "-p", "SOURCE_REPOSITORY_REF=main", "-p", host+"="+name+".example.com")
 		waitPage(c, name+".example.com", "<h1>Hello from ")
 	}
 }
