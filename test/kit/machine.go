@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/big"
 	"net"
 	"net/netip"
 	"os"
@@ -69,35 +68,35 @@ func newMachine(options Options, shared *segment) (*Machine, error) {
 	return m, nil
 }
 
-// connect gives the machine a /30 from the range for tests between machines (RFC 2544), or an
-// address on its segment.
+// connect gives the machine a /30 from testNetworks, or an address on its segment.
 func (m *Machine) connect() error {
-	number, err := rand.Int(rand.Reader, big.NewInt(1<<15))
-	if err != nil {
-		return err
-	}
-	offset := 4 * number.Int64()
-	base := [4]byte{198, byte(18 + offset>>16), byte(offset >> 8), byte(offset)}
-	m.Gateway = netip.AddrFrom4(base).Next()
-	m.Address = m.Gateway.Next()
-	bits := 30
-	if m.segment != nil {
-		bits, m.Gateway, m.Address = 24, m.segment.gateway, m.segment.last.Next()
-		m.segment.last = m.Address
-	}
-	m.Distant = netip.AddrFrom4([4]byte{100, 64, byte(number.Int64() >> 8), byte(number.Int64())})
-
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = m.name
 	cable := &netlink.Veth{LinkAttrs: attributes, PeerName: "eth0", PeerNamespace: netlink.NsFd(m.FD())}
 	if err := netlink.LinkAdd(cable); err != nil {
 		return fmt.Errorf("add device %q: %w", m.name, err)
 	}
+	bits, gateway := 30, m.name
 	if m.segment != nil {
-		err = errors.Join(m.segment.attach(m.name), netnamespace.SetUp(m.segment.bridge, netip.PrefixFrom(m.Distant, 32)))
+		bits, gateway = 24, m.segment.bridge
+		if err := m.segment.attach(m.name); err != nil {
+			return err
+		}
+		m.Gateway, m.Address = m.segment.gateway, m.segment.last.Next()
+		m.segment.last = m.Address
 	} else {
-		err = errors.Join(netnamespace.SetUp(m.name, netip.PrefixFrom(m.Gateway, 30)), netnamespace.SetUp(m.name, netip.PrefixFrom(m.Distant, 32)))
+		network, err := claim(m.name, bits)
+		if err != nil {
+			return err
+		}
+		m.Gateway = network.Addr().Next()
+		m.Address = m.Gateway.Next()
 	}
+	// Machines have different addresses in 198.18.0.0/15. Therefore, their distant addresses in
+	// 100.64.0.0/15 differ, too.
+	octets := m.Address.As4()
+	m.Distant = netip.AddrFrom4([4]byte{100, 46 + octets[1], octets[2], octets[3]})
+	err := netnamespace.SetUp(gateway, netip.PrefixFrom(m.Distant, 32))
 	if err != nil {
 		return err
 	}
@@ -171,6 +170,13 @@ func (m *Machine) SetConnected(connected bool) error {
 		return netlink.LinkSetUp(link)
 	}
 	return netlink.LinkSetDown(link)
+}
+
+// Filter makes the machine drop packets that match, such as `tcp dport 2380`, at a hook, which is
+// "input" or "output", until stop is called.
+func (m *Machine) Filter(hook, match string) (stop func() error, err error) {
+	rules := fmt.Sprintf("table inet fault { chain c { type filter hook %s priority -400; %s drop; }; }", hook, match)
+	return func() error { return m.Do(func() error { return nft("delete table inet fault") }) }, m.Do(func() error { return nft(rules) })
 }
 
 // remove disconnects the namespace, which the kernel removes when its last process exits.

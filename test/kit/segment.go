@@ -1,11 +1,9 @@
 package kit
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/big"
 	"net/netip"
 	"os"
 
@@ -26,22 +24,20 @@ type segment struct {
 	second  bool       // this machine has an IPv6 address there
 }
 
-// newSegment creates the bridge with a /24 from the range for tests between machines (RFC 2544).
+// newSegment creates the bridge with a /24 from testNetworks.
 func newSegment(name string) (*segment, error) {
-	number, err := rand.Int(rand.Reader, big.NewInt(1<<9))
-	if err != nil {
-		return nil, err
-	}
-	base := netip.AddrFrom4([4]byte{198, byte(18 + number.Int64()>>8), byte(number.Int64()), 0})
-	s := &segment{bridge: name + "-b", prefix: netip.PrefixFrom(base, 24), gateway: base.Next(), last: base.Next()}
+	s := &segment{bridge: name + "-b"}
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = s.bridge
 	if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attributes}); err != nil {
 		return nil, fmt.Errorf("add bridge %q: %w", s.bridge, err)
 	}
-	// Do not masquerade packets between segments, so that they keep their source addresses.
-	match := "ip saddr " + s.prefix.String() + " ip daddr != 198.18.0.0/15"
-	err = errors.Join(netnamespace.SetUp(s.bridge, netip.PrefixFrom(s.gateway, 24)), letOut(s.bridge, match, s.bridge))
+	network, err := claim(s.bridge, 24)
+	if err == nil {
+		s.prefix, s.gateway, s.last = network, network.Addr().Next(), network.Addr().Next()
+		// Do not masquerade packets between segments, so that they keep their source addresses.
+		err = letOut(s.bridge, fmt.Sprintf("ip saddr %s ip daddr != %s", network, testNetworks), s.bridge)
+	}
 	if err != nil {
 		return nil, errors.Join(err, s.remove())
 	}
