@@ -3,9 +3,11 @@ package s3
 import (
 	"context"
 	"crypto/tls"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -17,6 +19,13 @@ import (
 // expect this region.
 const defaultRegion = "us-east-1"
 
+// An unreachable server fails a request within attempts * dialTimeout and about 3 s of delays.
+// minio's defaults, 10 attempts of 30 s, would block pushes and pulls for 5 minutes.
+const (
+	attempts    = 6
+	dialTimeout = 3 * time.Second
+)
+
 // connect returns a client for the configured server. It sends no request.
 func (s *settings) connect() (*minio.Core, error) {
 	host, secure, err := s.address()
@@ -27,11 +36,13 @@ func (s *settings) connect() (*minio.Core, error) {
 	if err != nil {
 		return nil, err
 	}
+	transport.DialContext = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	if s.skipVerify && secure {
 		transport.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}
 	}
 	client, err := minio.NewCore(host, &minio.Options{
 		Creds: s.credentials(), Secure: secure, Region: s.signingRegion(), BucketLookup: s.lookup(), Transport: transport,
+		MaxRetries: attempts,
 	})
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/distribution/distribution/v3/registry/storage/driver"
@@ -263,5 +264,21 @@ func TestFilesAreRemovedAndMoved(t *testing.T) {
 	}
 	if err := files.Move(t.Context(), "/old", "/new"); !missing(err) || !exists("/new") {
 		t.Errorf("move a missing file: %v", err)
+	}
+}
+
+func TestRequestToUnavailableServerFailsAfterAFewAttempts(t *testing.T) {
+	var requests atomic.Int32
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer server.Close()
+	files := open(t, map[string]any{"regionendpoint": server.URL, "bucket": "images", "accesskey": "ann", "secretkey": "secret"})
+	if _, err := files.GetContent(t.Context(), "/file"); err == nil {
+		t.Error("an unavailable server returns a file")
+	}
+	if got := requests.Load(); got != attempts {
+		t.Errorf("the client sent %d requests, want %d", got, attempts)
 	}
 }
