@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -25,8 +26,9 @@ type Client struct {
 }
 
 const (
-	// requestTimeout is the timeout for a request to the master.
+	// requestTimeout is the timeout for a request to the master, and dialTimeout for the connection.
 	requestTimeout = 20 * time.Second
+	dialTimeout    = 5 * time.Second
 	// maxResponse is the maximum length of a response, in bytes.
 	maxResponse = 8 << 20
 	// maxClockDifference is the maximum difference between the clocks of the host and the master.
@@ -82,7 +84,7 @@ func (c Client) Join(ctx context.Context, authority []byte, request Request) (*R
 }
 
 func (c Client) send(ctx context.Context, settings *tls.Config, method string, body []byte) ([]byte, error) {
-	transport := &http.Transport{TLSClientConfig: settings, DisableKeepAlives: true}
+	transport := &http.Transport{TLSClientConfig: settings, DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext}
 	client := http.Client{Transport: transport, Timeout: requestTimeout, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return http.ErrUseLastResponse // otherwise, the redirect's target would receive the token
 	}}

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 )
@@ -24,6 +25,8 @@ type master struct {
 	shown []byte
 	// requests counts the join requests.
 	requests int
+	// clock is the difference between the server's clock and this machine's clock.
+	clock time.Duration
 	// redirect is the URL that join requests are redirected to, or "".
 	redirect string
 }
@@ -52,6 +55,7 @@ func newMaster(t *testing.T) *master {
 }
 
 func (m *master) handle(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Date", time.Now().Add(m.clock).UTC().Format(http.TimeFormat))
 	switch {
 	case r.Method == http.MethodGet:
 		_, _ = w.Write(m.shown)
@@ -124,5 +128,22 @@ func TestTokenIsNotSentToRedirectTarget(t *testing.T) {
 	m.redirect = target.URL
 	if err := m.join(t, m.URL, token); err == nil || requests > 0 {
 		t.Errorf("%d requests, %v", requests, err)
+	}
+}
+
+func TestHostWithWrongClockIsRejectedBeforeItSendsToken(t *testing.T) {
+	m := newMaster(t)
+	token, err := New(m.authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m.clock = range []time.Duration{10 * time.Minute, -10 * time.Minute} {
+		if err := m.join(t, m.URL, token); err == nil || !strings.Contains(err.Error(), "the clock of this machine differs from the master's by ") || m.requests > 0 {
+			t.Errorf("with a difference of %s: %d requests, %v", m.clock, m.requests, err)
+		}
+	}
+	m.clock = time.Minute
+	if err := m.join(t, m.URL, token); err != nil {
+		t.Errorf("with a difference of %s: %v", m.clock, err)
 	}
 }
