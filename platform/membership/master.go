@@ -1,14 +1,19 @@
 package membership
 
 import (
+	"context"
 	"crypto/ecdh"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/atomicfile"
@@ -18,6 +23,9 @@ import (
 
 // maxSharedFile is the maximum size of a configuration file that masters share, in bytes.
 const maxSharedFile = 256 << 10
+
+// etcdTimeout is the timeout for connecting to the etcd member of another master.
+const etcdTimeout = 5 * time.Second
 
 // SharedFiles returns the contents of the files that a master sends to a new master, keyed by path
 // relative to the data directory. The files are the existing files among paths and the
@@ -54,7 +62,7 @@ func SharedFiles(dataDir, clusterFile string, paths []string) (map[string][]byte
 }
 
 // becomeMaster configures this host as a master.
-func (h *Host) becomeMaster(token join.Token, key *ecdh.PrivateKey, response *join.Response) error {
+func (h *Host) becomeMaster(ctx context.Context, token join.Token, key *ecdh.PrivateKey, response *join.Response) error {
 	message, err := token.Open(key, response.Master)
 	if err != nil {
 		return err
@@ -64,6 +72,9 @@ func (h *Host) becomeMaster(token join.Token, key *ecdh.PrivateKey, response *jo
 		return fmt.Errorf("read response of the master: %w; use the same version of slipway on all hosts", err)
 	}
 	if err := h.checkContradictions(master.Files); err != nil {
+		return err
+	}
+	if err := checkEtcd(ctx, master.Etcd, response.Masters); err != nil {
 		return err
 	}
 	cluster := record.Cluster{Etcd: master.Etcd, Registry: response.Registry}
@@ -84,6 +95,31 @@ func (h *Host) becomeMaster(token join.Token, key *ecdh.PrivateKey, response *jo
 	}
 	cluster.Complete = true
 	return cluster.Write(h.ClusterFile)
+}
+
+// checkEtcd returns an error if this host cannot connect to the etcd member of the master that
+// admitted it. The other members might be lost. cluster lists the members as NAME=URL, and apis
+// contains the host:port of the master's API server.
+func checkEtcd(ctx context.Context, cluster string, apis []string) error {
+	for member := range strings.SplitSeq(cluster, ",") {
+		name, peer, _ := strings.Cut(member, "=")
+		target, err := url.Parse(peer)
+		if err != nil {
+			return fmt.Errorf("read address of etcd member %s: %w", name, err)
+		}
+		if !slices.ContainsFunc(apis, func(api string) bool {
+			host, _, err := net.SplitHostPort(api)
+			return err == nil && host == target.Hostname()
+		}) {
+			continue
+		}
+		conn, err := (&net.Dialer{Timeout: etcdTimeout}).DialContext(ctx, "tcp", target.Host)
+		if err != nil {
+			return fmt.Errorf("the etcd member of master %s does not respond: %w; allow the ports 2379 and 2380 between masters, and run the command again", name, err)
+		}
+		conn.Close()
+	}
+	return nil
 }
 
 // checkContradictions returns an error if settings in this host's master-config.yaml differ from

@@ -89,7 +89,7 @@ func (h *Host) Join(ctx context.Context, url string, token join.Token, router bo
 		return "", err
 	}
 	if response.Role == join.RoleMaster {
-		err = h.becomeMaster(token, key, response)
+		err = h.becomeMaster(ctx, token, key, response)
 	} else {
 		err = h.becomeNode(ctx, url, token, router, authority, response)
 	}

@@ -3,6 +3,7 @@ package membership
 import (
 	"context"
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -144,17 +145,24 @@ func TestNewMasterGetsConfigurationOfOthers(t *testing.T) {
 }
 
 func TestNewMasterGetsFilesOfCluster(t *testing.T) {
+	etcd, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer etcd.Close()
 	for _, tt := range []struct {
 		name, keys string
 		files      map[string][]byte
+		api        string // address of the API server
 		damaged    bool
 		want       string // part of the error
 	}{
-		{"no own configuration", "", map[string][]byte{"pki/ca.key": []byte("key")}, false, ""},
-		{"equal settings", "routingConfig: {subdomain: apps.example.com}", nil, false, ""},
-		{"contradiction", "routingConfig: {subdomain: other.example.com}", nil, false, "differs from the cluster's: routingConfig.subdomain"},
-		{"path outside of the data directory", "", map[string][]byte{"../key": nil}, false, "is not a file of the data directory"},
-		{"damaged response", "", nil, true, "is not for this host and token"},
+		{"no own configuration", "", map[string][]byte{"pki/ca.key": []byte("key")}, "", false, ""},
+		{"equal settings", "routingConfig: {subdomain: apps.example.com}", nil, "127.0.0.1:8443", false, ""},
+		{"contradiction", "routingConfig: {subdomain: other.example.com}", nil, "", false, "differs from the cluster's: routingConfig.subdomain"},
+		{"closed port of etcd", "", map[string][]byte{"pki/ca.key": []byte("key")}, "127.0.0.2:8443", false, "the etcd member of master second does not respond"},
+		{"path outside of the data directory", "", map[string][]byte{"../key": nil}, "", false, "is not a file of the data directory"},
+		{"damaged response", "", nil, "", true, "is not for this host and token"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newHost(t, tt.keys)
@@ -163,7 +171,7 @@ func TestNewMasterGetsFilesOfCluster(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			master := join.Master{Etcd: "first=https://192.0.2.1:2380", Files: map[string][]byte{
+			master := join.Master{Etcd: "first=https://" + etcd.Addr().String() + ",second=https://127.0.0.2:1,lost=https://192.0.2.1:2380", Files: map[string][]byte{
 				"master/master-config.yaml": []byte(masterConfig + "routingConfig: {subdomain: apps.example.com}"),
 			}}
 			for name, content := range tt.files {
@@ -180,7 +188,7 @@ func TestNewMasterGetsFilesOfCluster(t *testing.T) {
 			if tt.damaged {
 				sealed[len(sealed)-1]++
 			}
-			expectError(t, tt.name, h.becomeMaster(token, key, &join.Response{Registry: "192.0.2.1:5000", Master: sealed}), tt.want)
+			expectError(t, tt.name, h.becomeMaster(t.Context(), token, key, &join.Response{Masters: []string{tt.api}, Registry: "192.0.2.1:5000", Master: sealed}), tt.want)
 			cluster, err := record.ReadCluster(h.ClusterFile)
 			if err != nil {
 				t.Fatal(err)
@@ -189,6 +197,9 @@ func TestNewMasterGetsFilesOfCluster(t *testing.T) {
 				t.Errorf("the record is %+v", cluster)
 			}
 			if tt.want != "" {
+				if _, err := os.Stat(h.path("pki", "ca.key")); err == nil {
+					t.Error("the host has a private key of the cluster")
+				}
 				return
 			}
 			if diff := cmp.Diff(&record.Cluster{Etcd: master.Etcd, Registry: "192.0.2.1:5000", Complete: true}, cluster); diff != "" {
