@@ -63,11 +63,7 @@ func (h *Host) joinResponse() (join.Response, error) {
 	if h.Master.Slipway.Registry.Disabled {
 		return response, nil
 	}
-	registry, err := h.NewRegistryAddress()
-	if err != nil {
-		return join.Response{}, err
-	}
-	response.Registry, err = registry.Last()
+	response.Registry, err = h.LastRegistryAddress()
 	return response, err
 }
 

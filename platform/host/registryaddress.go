@@ -6,6 +6,7 @@ import (
 
 	"github.com/slipway-platform/slipway/node"
 	"github.com/slipway-platform/slipway/node/containerd"
+	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/registry"
 )
 
@@ -20,9 +21,14 @@ func (h *Host) SharesRegistry() bool {
 
 // NewRegistryAddress returns the record of the address of the master that runs the registry.
 func (h *Host) NewRegistryAddress() (*node.RegistryAddress, error) {
-	first, authority, err := h.firstRegistry()
+	first, err := h.firstRegistry()
 	if err != nil {
 		return nil, err
+	}
+	files := pki.FilesIn(h.PKIDir())
+	authority := files.CA.Cert
+	if h.Joined() {
+		authority = files.NodeCA
 	}
 	return &node.RegistryAddress{
 		File: h.Path("node", "registry-address"), First: first,
@@ -30,6 +36,15 @@ func (h *Host) NewRegistryAddress() (*node.RegistryAddress, error) {
 			Dir: h.Node.Slipway.RegistryConfigDirectory, Names: h.RegistryNames().All(), CAFile: authority,
 		},
 	}, nil
+}
+
+// LastRegistryAddress returns the last known host:port of the master that runs the registry.
+func (h *Host) LastRegistryAddress() (string, error) {
+	address, err := h.NewRegistryAddress()
+	if err != nil {
+		return "", err
+	}
+	return address.Last()
 }
 
 // writeRegistryHosts configures containerd for the cluster's registry.
@@ -44,15 +59,19 @@ func (h *Host) writeRegistryHosts() error {
 	return address.Configure()
 }
 
-// firstRegistry returns the address at which this host first tries to connect to the registry, and
-// the registry's CA file.
-func (h *Host) firstRegistry() (address, authority string, err error) {
+// firstRegistry returns the address at which this host first tries to connect to the registry.
+func (h *Host) firstRegistry() (string, error) {
 	switch {
 	case h.Joined():
-		return h.Membership.Registry, h.Credentials.NodeCA, nil
+		return h.Membership.Registry, nil
 	case h.UsesRemoteRegistry():
-		return h.Cluster.Registry, h.Credentials.CA.Cert, nil
+		return h.Cluster.Registry, nil
+	}
+	if !h.Address.IsValid() {
+		if err := h.findAddress(); err != nil {
+			return "", err
+		}
 	}
 	_, port := h.Master.RegistryAddress()
-	return net.JoinHostPort(h.Address.String(), strconv.Itoa(port)), h.Credentials.CA.Cert, nil
+	return net.JoinHostPort(h.Address.String(), strconv.Itoa(port)), nil
 }

@@ -72,6 +72,18 @@ func TestRegistryMovesToAnotherMaster(t *testing.T) {
 	r.WaitFor("image of the former master", func(context.Context) error { return r.checkContent(r.tag("app:v1")) })
 	r.push("app:v2")
 
+	for name, master := range masters {
+		if name == former {
+			continue
+		}
+		master.For(t).WaitFor("publication through master "+name, func(context.Context) error {
+			if result := master.Slipway("images", "publish", kit.ToolsImage, "default/published:"+name); result.Code != 0 {
+				return errors.New(result.Stderr)
+			}
+			return nil
+		})
+	}
+
 	masters[former].For(t).Up()
 	if err := r.checkContent(r.tag("app:v2")); err != nil {
 		t.Errorf("the image that another master received: %v", err)

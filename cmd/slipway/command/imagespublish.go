@@ -62,9 +62,12 @@ func publish(ctx context.Context, h *host.Host, name, to string) (published, dig
 	if _, err := reference.Parse(to); err != nil {
 		return "", "", fmt.Errorf("publish image as %q: %w", to, err)
 	}
-	settings := h.Master.Slipway.Registry
-	if settings.Disabled {
+	if h.Master.Slipway.Registry.Disabled {
 		return "", "", fmt.Errorf("publish image %q: the registry is disabled in master-config.yaml (slipway.registry.disabled)", name)
+	}
+	address, err := h.LastRegistryAddress()
+	if err != nil {
+		return "", "", err
 	}
 	admin, err := h.AdminClient()
 	if err == nil {
@@ -78,7 +81,7 @@ func publish(ctx context.Context, h *host.Host, name, to string) (published, dig
 		return "", "", err
 	}
 	id, err := image.Store{Socket: h.ContainerdSocket()}.Push(ctx, name, to, image.Registry{
-		Address: settings.BindAddress, Authorities: admin.CAData, User: publisher, Password: token,
+		Address: address, Authorities: admin.CAData, User: publisher, Password: token,
 	})
 	return to, id.String(), err
 }
