@@ -17,11 +17,18 @@ import (
 // inodeReserve is the share of inodes that pushes must leave free.
 const inodeReserve = 0.05
 
-// registry returns the component that runs the image registry.
+// registry returns the component that runs the image registry or, if the registry is always on
+// another master, forwards requests to it.
 func (h *Host) registry() (component.Component, error) {
 	settings := h.Master.Slipway.Registry
-	if settings.Disabled || h.UsesRemoteRegistry() {
+	if settings.Disabled {
 		return component.Disabled("registry"), nil
+	}
+	if h.UsesRemoteRegistry() {
+		return &registry.Forward{
+			Address: settings.BindAddress, CertFile: h.Credentials.Registry.Cert, KeyFile: h.Credentials.Registry.Key,
+			Host: h.RegistryNames().Stream(), CAFile: h.Credentials.CA.Cert, Target: h.LastRegistryAddress,
+		}, nil
 	}
 	storage, err := registry.ReadStorage(settings.Directory, settings.Configuration, settings.ReadOnly)
 	if err != nil {
