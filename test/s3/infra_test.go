@@ -157,6 +157,19 @@ func (r *registry) checkRollingUpgrade(t *testing.T, masters map[string]*kit.Clu
 		if running := rebooting.Status().Version; running != version {
 			t.Errorf("%s runs version %q, want %q", name, running, version)
 		}
+		versions := []string{version}
+		if i < len(names)-1 {
+			versions = append(versions, next.Status().Version)
+		}
+		next.WaitFor("versions in the status of the cluster", func(context.Context) error {
+			status := next.Slipway("status", "--cluster").Stdout
+			for _, v := range versions {
+				if !strings.Contains(status, " "+v+" ") {
+					return fmt.Errorf("%q is not in %s", v, status)
+				}
+			}
+			return nil
+		})
 		count, failures := stop()
 		if len(failures) > 0 {
 			t.Errorf("%d of %d requests failed while %s rebooted, the first with: %s", len(failures), count, name, failures[0])

@@ -3,6 +3,7 @@ package command
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,8 +22,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/controller/masters"
+	"github.com/slipway-platform/slipway/node/hostreport"
 	"github.com/slipway-platform/slipway/platform/controlplane"
 	"github.com/slipway-platform/slipway/platform/host"
+	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
 // maxClockDifference is the maximum clock difference for a healthy host.
@@ -47,6 +50,10 @@ type hostState struct {
 	// ClockDifference is the difference between the host's clock and this machine's clock.
 	ClockDifference string `json:"clockDifference,omitempty"`
 	Problem         string `json:"problem,omitempty"`
+	// Slipway is the host's version of Slipway, and NotReady contains its components that are
+	// neither ready nor on standby. Both are from the host's last report.
+	Slipway  string                 `json:"slipway,omitempty"`
+	NotReady []hostreport.Component `json:"notReady,omitempty"`
 }
 
 // printCluster prints the state of all hosts. It returns errNotReady if any of them has a problem.
@@ -120,10 +127,23 @@ func probeHost(ctx context.Context, node *corev1.Node, master bool, port int) ho
 	if state.Ready {
 		state.Problem = ""
 	}
+	state.addReport(node.Annotations[hostreport.Annotation])
 	if err := state.probe(ctx, "https://"+net.JoinHostPort(state.Address, strconv.Itoa(port))+path, master); err != nil {
 		state.Problem = err.Error()
 	}
 	return state
+}
+
+// addReport adds the contents of a host's report, which might not exist yet.
+func (s *hostState) addReport(text string) {
+	var report hostreport.Report
+	if err := json.Unmarshal([]byte(text), &report); err != nil {
+		return
+	}
+	s.Slipway = report.Version
+	s.NotReady = slices.DeleteFunc(report.Components, func(c hostreport.Component) bool {
+		return c.State == component.Ready || c.State == component.Standby
+	})
 }
 
 // probe reads a server's certificate and clock. It sends no secrets, so the certificate need not be
@@ -163,23 +183,28 @@ func (s *hostState) probe(ctx context.Context, url string, mustServe bool) error
 
 // healthy reports whether there are no problems.
 func (c *clusterState) healthy() bool {
-	return !slices.ContainsFunc(c.Hosts, func(h hostState) bool { return !h.Ready || h.Problem != "" }) &&
+	return !slices.ContainsFunc(c.Hosts, func(h hostState) bool { return !h.Ready || h.Problem != "" || len(h.NotReady) > 0 }) &&
 		!slices.ContainsFunc(c.Members, func(m masters.MemberView) bool { return m.Problem != "" })
 }
 
 // write writes the state as text.
 func (c *clusterState) write(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "HOST\tROLE\tREADY\tADDRESS\tKUBERNETES\tCERTIFICATE ENDS\tCLOCK\t")
+	fmt.Fprintln(table, "HOST\tROLE\tREADY\tADDRESS\tSLIPWAY\tKUBERNETES\tCERTIFICATE ENDS\tCLOCK\t")
 	for _, h := range c.Hosts {
 		end := ""
 		if h.CertificateEnd != nil {
 			end = h.CertificateEnd.Format(time.DateOnly)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%t\t%s\t%s\t%s\t%s\t%s\n", h.Name, h.Role, h.Ready, h.Address, h.Version, end, h.ClockDifference, h.Problem)
+		fmt.Fprintf(table, "%s\t%s\t%t\t%s\t%s\t%s\t%s\t%s\t%s\n", h.Name, h.Role, h.Ready, h.Address, h.Slipway, h.Version, end, h.ClockDifference, h.Problem)
 	}
 	if err := table.Flush(); err != nil {
 		return err
+	}
+	for _, h := range c.Hosts {
+		for _, part := range h.NotReady {
+			fmt.Fprintf(out, "%s: the component %s is %s since %s. %s\n", h.Name, part.Name, part.State, part.Since.Format(time.DateTime), part.Note)
+		}
 	}
 	table = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "\nETCD MEMBER\tROLE\tLEADER\tBEHIND\tBYTES\tVERSION\t")

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/slipway-platform/slipway/network/policy"
 	"github.com/slipway-platform/slipway/network/status"
+	"github.com/slipway-platform/slipway/node/hostreport"
 	"github.com/slipway-platform/slipway/supervisor"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
@@ -79,6 +81,33 @@ func TestStatusEscapesControlCharacters(t *testing.T) {
 	}
 	if strings.Contains(out.String(), "\x1b") || strings.Count(out.String(), "^[[2J") != 3 {
 		t.Errorf("the status contains control characters of a node: %q", out.String())
+	}
+}
+
+func TestClusterStatusShowsVersionAndComponentsOfHost(t *testing.T) {
+	report, err := json.Marshal(hostreport.Report{Version: "v1.2.3", Components: []hostreport.Component{
+		{Name: "kubelet", State: component.Ready}, {Name: "router", State: component.Starting, Note: "HAProxy does not start"}, {Name: "scheduler", State: component.Standby},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	state := hostState{Name: "second", Ready: true}
+	state.addReport(string(report))
+	cluster := &clusterState{Hosts: []hostState{state}}
+	var out bytes.Buffer
+	if err := printAs(&out, "", cluster, cluster.write); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]bool{"v1.2.3": true, "second: the component router is starting since ": true, "HAProxy does not start": true, "kubelet": false, "scheduler": false} {
+		if strings.Contains(out.String(), text) != want {
+			t.Errorf("the status contains %q: %t, want %t\n%s", text, !want, want, &out)
+		}
+	}
+	if cluster.healthy() {
+		t.Error("a host with a component that is not ready is healthy")
+	}
+	if cluster.Hosts[0].NotReady = nil; !cluster.healthy() {
+		t.Error("a host whose components are ready is not healthy")
 	}
 }
 
