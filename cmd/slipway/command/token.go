@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -57,15 +58,13 @@ func createTokenCommand(opts *options) *cobra.Command {
 			"the cluster's certificate authority, so that a host does not send the token to any other server.",
 		Example: "  slipway token create\n" +
 			"  slipway token create --uses 5 --ttl 1h --group infra\n" +
-			"  slipway token create --role master --ttl 1h\n" +
+			"  slipway token create --role master --uses 2 --ttl 1h\n" +
 			"  slipway token create --node node1.example.com --ttl 1h",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case !slices.Contains(join.Roles(), info.Role):
 				return fmt.Errorf("--role %q: use %s", info.Role, strings.Join(join.Roles(), " or "))
-			case info.Role == join.RoleMaster && info.Uses != 1:
-				return errors.New("a token for a master is for one host; omit --uses")
 			case ttl <= 0:
 				return fmt.Errorf("--ttl %s: use a duration such as 24h", ttl)
 			case info.Uses < 1:
@@ -85,16 +84,8 @@ func createTokenCommand(opts *options) *cobra.Command {
 					return err
 				}
 			}
-			token, err := join.New(authority)
-			if err != nil {
-				return err
-			}
 			info.Expiry, info.NoRouter = time.Now().Add(ttl), !router
-			if err := tokens.Create(cmd.Context(), token, info); err != nil {
-				return err
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), token)
-			return nil
+			return createTokens(cmd.Context(), tokens, authority, info, cmd.OutOrStdout())
 		},
 	}
 	flags := command.Flags()
@@ -103,8 +94,28 @@ func createTokenCommand(opts *options) *cobra.Command {
 	flags.StringVar(&info.Node, "node", "", "existing node whose host gets new certificates, because the previous ones expired or its address changed")
 	flags.DurationVar(&ttl, "ttl", 24*time.Hour, "time until the token expires")
 	flags.BoolVar(&router, "router", true, "allow the hosts to run a router; a host with --router gets its credentials")
-	flags.IntVar(&info.Uses, "uses", 1, "number of hosts that can join")
+	flags.IntVar(&info.Uses, "uses", 1, "number of hosts that can join; with --role master, each host has its own token")
 	return command
+}
+
+// createTokens creates a token and prints it. The token of a master is for one host, so
+// createTokens creates a token for each master.
+func createTokens(ctx context.Context, tokens hosts.Tokens, authority []byte, info hosts.TokenInfo, out io.Writer) error {
+	count := 1
+	if info.Role == join.RoleMaster {
+		count, info.Uses = info.Uses, 1
+	}
+	for range count {
+		token, err := join.New(authority)
+		if err != nil {
+			return err
+		}
+		if err := tokens.Create(ctx, token, info); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, token)
+	}
+	return nil
 }
 
 // checkGroup returns an error if a node group does not exist.
