@@ -38,6 +38,7 @@ func TestPlaybooksDeployAndAddHosts(t *testing.T) {
 		"openshift_deployment_type=origin", "openshift_release=v3.11", "openshift_master_cluster_method=native",
 		"openshift_master_cluster_hostname=" + balancer.Address.String(), "openshift_master_default_subdomain=apps.example.com",
 		"openshift_use_crio=true",
+		"openshift_portal_net=172.31.0.0/16", "osm_cluster_network_cidr=10.64.0.0/14", "os_sdn_network_plugin_name=redhat/openshift-ovs-networkpolicy",
 	}
 	f.groups = map[string][]string{
 		"masters": {"master.example.com"}, "nodes": {"master.example.com"}, "etcd": {"master.example.com", "node.example.com"}, "lb": {"lb.example.com"},
@@ -49,8 +50,8 @@ func TestPlaybooksDeployAndAddHosts(t *testing.T) {
 	f.groups["etcd"] = []string{"master.example.com"}
 	f.variables["master.example.com"] += " openshift_node_group_name=node-config-master-infra openshift_schedulable=true"
 	r = f.run(t, "deploy_cluster.yml")
-	if want := "variable without effect: openshift_use_crio ("; !strings.Contains(r.output, want) {
-		t.Errorf("the output does not contain the warning %q:\n%s", want, r.output)
+	if _, summary, _ := strings.Cut(r.output, "PLAY RECAP"); !strings.Contains(summary, `"variable openshift_use_crio": "lb.example.com, master.example.com"`) {
+		t.Errorf("the summary does not name the variable without effect:\n%s", r.output)
 	}
 	master.Up() // Up also creates the API clients
 	checkMaster(t, master, balancer)
@@ -74,6 +75,10 @@ func TestPlaybooksDeployAndAddHosts(t *testing.T) {
 	f.run(t, "redeploy-certificates.yml")
 	upgrade(t, f, map[string]*kit.Host{"master.example.com": master, "node.example.com": node}, other, version)
 
+	f.run(t, "adhoc/uninstall.yml", "--limit=node.example.com")
+	if nodes := master.OC("get", "nodes", "-o", "name"); nodes != "node/master.example.com\n" {
+		t.Errorf("after the removal of one host, the nodes are %q", nodes)
+	}
 	f.run(t, "adhoc/uninstall.yml")
 	for _, path := range []string{master.DataDir, node.DataDir, filepath.Join(balancerDir, "lb")} {
 		if _, err := os.Stat(path); !os.IsNotExist(err) {
@@ -104,8 +109,11 @@ func checkMaster(t *testing.T, c *kit.Cluster, balancer *kit.Machine) {
 		}
 		return err
 	})
-	if view := c.MustSlipway("config", "view"); !strings.Contains(view, "subdomain: apps.example.com") || !strings.Contains(view, server) {
-		t.Errorf("the configuration lacks settings of the inventory:\n%s", view)
+	view := c.MustSlipway("config", "view")
+	for _, want := range []string{"subdomain: apps.example.com", server, "serviceNetworkCIDR: 172.31.0.0/16", "10.64.0.0/14", "networkPluginName: redhat/openshift-ovs-networkpolicy"} {
+		if !strings.Contains(view, want) {
+			t.Errorf("the configuration lacks the setting %q of the inventory:\n%s", want, view)
+		}
 	}
 }
 

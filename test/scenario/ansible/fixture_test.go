@@ -100,13 +100,15 @@ type result struct {
 
 var changedPattern = regexp.MustCompile(`\bchanged=(\d+)`)
 
-// try runs a playbook against the current inventory.
-func (f *fixture) try(t *testing.T, playbook string) result {
+// try runs a playbook against the current inventory, with additional arguments of
+// ansible-playbook.
+func (f *fixture) try(t *testing.T, playbook string, args ...string) result {
 	t.Helper()
 	f.write()
 	ctx, cancel := context.WithTimeout(t.Context(), playbookTimeout)
 	defer cancel()
-	command := exec.CommandContext(ctx, "ansible-playbook", "-i", filepath.Join(f.dir, "hosts"), filepath.Join("playbooks", playbook))
+	args = append([]string{"-i", filepath.Join(f.dir, "hosts"), filepath.Join("playbooks", playbook)}, args...)
+	command := exec.CommandContext(ctx, "ansible-playbook", args...)
 	command.Dir = f.playbook
 	// A process that a playbook starts must not keep the output open.
 	log, err := os.CreateTemp(f.dir, "log")
@@ -132,9 +134,9 @@ func (f *fixture) try(t *testing.T, playbook string) result {
 }
 
 // run is like try, but the playbook must succeed.
-func (f *fixture) run(t *testing.T, playbook string) result {
+func (f *fixture) run(t *testing.T, playbook string, args ...string) result {
 	t.Helper()
-	r := f.try(t, playbook)
+	r := f.try(t, playbook, args...)
 	if r.err != nil {
 		t.Fatalf("%s: %v\n%s", playbook, r.err, r.output)
 	}

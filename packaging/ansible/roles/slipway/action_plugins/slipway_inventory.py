@@ -1,7 +1,7 @@
 """Checks the inventory of a cluster: its groups, and the variables of openshift-ansible 3.11.
 
-The result fails with all errors together. Variables and groups without effect are warnings. A
-variable has an effect if docs/admin/ansible.md lists it.
+The result fails with all errors together. Variables and groups without effect are warnings, which
+Ansible also prints at the end. A variable has an effect if docs/admin/ansible.md lists it.
 """
 
 from ansible.plugins.action import ActionBase
@@ -84,9 +84,12 @@ class ActionModule(ActionBase):
             errors.extend(errors_of(host, known))
             for text, place in warnings_of(host, known):
                 hosts_by_text.setdefault(text, []).append(place)
-        result["warnings"] = [
-            "variable without effect: %s (%s)" % (text, ", ".join(hosts)) for text, hosts in sorted(hosts_by_text.items())
-        ] + ["group without effect: [%s]" % name for name in sorted(OTHER_GROUPS & set(groups))]
+        unused = {"variable " + text: ", ".join(hosts) for text, hosts in sorted(hosts_by_text.items())}
+        unused.update(("group [%s]" % name, "") for name in sorted(OTHER_GROUPS & set(groups)))
+        result["warnings"] = [name + " has no effect" + (" (%s)" % hosts if hosts else "") for name, hosts in unused.items()]
+        if unused:
+            # Ansible prints these statistics after the recap (show_custom_stats in ansible.cfg).
+            result["ansible_stats"] = {"data": {"without effect": unused}, "per_host": False, "aggregate": True}
         result.update(changed=False, failed=bool(errors))
         if errors:
             result["msg"] = "the inventory is not valid:\n" + "\n".join(errors)
