@@ -29,8 +29,14 @@ func (c *Cluster) Join(name string, options Options) *Host {
 // set.
 func (c *Cluster) JoinMaster(name string, options Options) *Host {
 	c.t.Helper()
+	return c.JoinMasterWith(strings.TrimSpace(c.MustSlipway("token", "create", "--role", "master")), name, options)
+}
+
+// JoinMasterWith works like JoinMaster, with an existing token.
+func (c *Cluster) JoinMasterWith(token, name string, options Options) *Host {
+	c.t.Helper()
 	host := c.NewHost(name, options)
-	host.JoinWith(c.APIURL(), strings.TrimSpace(c.MustSlipway("token", "create", "--role", "master")))
+	host.JoinWith(c.APIURL(), token)
 	host.master = nil
 	host.Connect()
 	return host
@@ -56,9 +62,15 @@ func (c *Cluster) NewHost(name string, options Options) *Host {
 	return host
 }
 
+// joined reports whether the host has joined a cluster as a node.
+func (c *Cluster) joined() bool {
+	_, err := os.Stat(c.Path("node", "membership.json"))
+	return err == nil
+}
+
 // leave removes the node of a host that joined the cluster, so that another host can use its name.
 func (c *Cluster) leave() []error {
-	if _, err := os.Stat(c.Path("node", "membership.json")); err != nil || keepsClusters() {
+	if !c.joined() || keepsClusters() {
 		return nil
 	}
 	args := []string{"leave"}
@@ -171,7 +183,11 @@ func (c *Cluster) joinShared(name string, segment bool) (*Host, error) {
 // join runs `slipway up --join`, passing the token on standard input.
 func (c *Cluster) join(url, token string) error {
 	c.runs = true
-	result, err := c.run(token+"\n", c.program("slipway"), "up", "--join", url, "--token-file", "-")
+	args := []string{"up", "--join", url, "--token-file", "-"}
+	if c.router && !c.joined() {
+		args = append(args, "--router")
+	}
+	result, err := c.run(token+"\n", c.program("slipway"), args...)
 	if err == nil && result.Code != 0 {
 		err = fmt.Errorf("slipway up --join: exit code %d\n%s%s", result.Code, result.Stdout, result.Stderr)
 	}

@@ -39,6 +39,8 @@ type Options struct {
 	Segment bool
 	// IPv6 gives machines on segments an additional IPv6 address.
 	IPv6 bool
+	// Router lets a node that joins a cluster run a router.
+	Router bool
 	// OtherNetwork is set if a CNI plugin that the test installs provides the pod network. The
 	// plugin may leave nftables tables behind.
 	OtherNetwork bool
@@ -67,8 +69,8 @@ type Cluster struct {
 	home       string   // the client's home directory
 	runs       bool     // true if a program of the cluster was started
 	master     *Cluster // the first host's cluster, if this is an additional host
-	// otherNetwork is the value of Options.OtherNetwork.
-	otherNetwork bool
+	// router and otherNetwork are the values in Options.
+	router, otherNetwork bool
 }
 
 // New creates a cluster's network and configuration files but does not start the cluster.
@@ -120,7 +122,8 @@ func prepareIn(options Options, shared *segment) (*Cluster, error) {
 	}
 	c := &Cluster{
 		Machine: machine, DataDir: options.DataDir, Namespace: "default",
-		repository: repository, CgroupRoot: "/slipway-" + machine.name, otherNetwork: options.OtherNetwork,
+		repository: repository, CgroupRoot: "/slipway-" + machine.name,
+		router: options.Router, otherNetwork: options.OtherNetwork,
 	}
 	if err := c.createFiles(options); err != nil {
 		return nil, errors.Join(append([]error{err}, c.dispose()...)...)
