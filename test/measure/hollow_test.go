@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
@@ -22,8 +24,9 @@ import (
 // leaseInterval is the kubelet's lease renewal interval.
 const leaseInterval = 10 * time.Second
 
-// hollow is a node without a machine. Like a kubelet, it renews its lease, watches its pods, and
-// reports them as running. It starts no containers.
+// hollow is a node without a machine. Like a kubelet and a service proxy, it renews its lease,
+// watches the same objects, requests tokens for its pods, and reports them as running with events.
+// It starts no containers.
 type hollow struct {
 	client kubernetes.Interface
 	name   string
@@ -76,7 +79,47 @@ func (h hollow) run(ctx context.Context) {
 			h.follow(ctx)
 		}
 	})
+	for _, w := range h.watches() {
+		tasks.Go(func() {
+			for ctx.Err() == nil {
+				w.drain(ctx)
+			}
+		})
+	}
 	tasks.Wait()
+}
+
+// objects is a set of objects that a node watches.
+type objects struct {
+	open     func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	selector fields.Selector
+}
+
+// watches returns the watches of a kubelet, except that for pods, and of a service proxy.
+func (h hollow) watches() []objects {
+	core, all := h.client.CoreV1(), fields.Everything()
+	own := fields.OneTermEqualSelector("metadata.name", h.name)
+	root := fields.OneTermEqualSelector("metadata.name", "kube-root-ca.crt")
+	return []objects{
+		{core.Nodes().Watch, own}, {core.Nodes().Watch, own}, // both programs watch the node
+		{core.Services(metav1.NamespaceAll).Watch, all}, {core.Services(metav1.NamespaceAll).Watch, all},
+		{h.client.DiscoveryV1().EndpointSlices(metav1.NamespaceAll).Watch, all},
+		{h.client.NetworkingV1().ServiceCIDRs().Watch, all},
+		{h.client.NodeV1().RuntimeClasses().Watch, all},
+		{h.client.StorageV1().CSIDrivers().Watch, all},
+		{core.ConfigMaps(loadNamespace).Watch, root}, // all pods have this ConfigMap
+	}
+}
+
+// drain reads the events of a watch until it ends.
+func (o objects) drain(ctx context.Context) {
+	w, err := o.open(ctx, metav1.ListOptions{FieldSelector: o.selector.String()})
+	if err != nil {
+		return
+	}
+	defer w.Stop()
+	for range w.ResultChan() {
+	}
 }
 
 // renew renews the node's lease until ctx is done.
@@ -116,9 +159,23 @@ func (h hollow) follow(ctx context.Context) {
 	}
 }
 
-// start reports that a pod is running.
+// start requests a token for a pod, and reports that the pod is running.
 func (h hollow) start(ctx context.Context, pod *corev1.Pod, address string) {
 	now := metav1.Now()
+	// Requests that fail have no effect on the measured times.
+	_, _ = h.client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, pod.Spec.ServiceAccountName, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{
+			ExpirationSeconds: ptr.To(int64(3607)), BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
+		},
+	}, metav1.CreateOptions{})
+	for _, reason := range []string{"Pulled", "Created", "Started"} {
+		_, _ = h.client.CoreV1().Events(pod.Namespace).Create(ctx, &corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Name: pod.Name + "." + strings.ToLower(reason)},
+			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+			Reason:         reason, Type: corev1.EventTypeNormal, Count: 1, FirstTimestamp: now, LastTimestamp: now,
+			Source: corev1.EventSource{Component: "kubelet", Host: h.name},
+		}, metav1.CreateOptions{})
+	}
 	status := corev1.PodStatus{
 		Phase: corev1.PodRunning, HostIP: h.address(0), PodIP: address, PodIPs: []corev1.PodIP{{IP: address}}, StartTime: &now,
 		Conditions: []corev1.PodCondition{

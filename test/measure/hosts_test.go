@@ -42,6 +42,8 @@ func TestHosts(t *testing.T) {
 		durations, nodes = append(durations, time.Since(start)), append(nodes, host)
 	}
 	r.aim(fmt.Sprintf("join of a node to Ready, median of %d", joins), median(durations), joinAim)
+	router := first.Join("router", kit.Options{Router: true})
+	nodes = append(nodes, router)
 
 	masters := map[string]*kit.Cluster{"first": first}
 	for _, name := range []string{"second", "third"} {
@@ -58,6 +60,7 @@ func TestHosts(t *testing.T) {
 	})
 	leaveAlone(*idle) // wait until the memory of the start is released
 	r.most("idle memory of a node (PSS)", float64(memory(t, nodes[0]))/(1<<20), nodeMemory>>20, "%.0f MiB")
+	r.most("idle memory of a node with a router (PSS)", float64(memory(t, router))/(1<<20), nodeMemory>>20, "%.0f MiB")
 	for _, name := range []string{"first", "second", "third"} {
 		r.add("idle memory of the "+name+" of three masters (PSS)", "%s", mebibytes(memory(t, masters[name])))
 	}

@@ -22,6 +22,8 @@ import (
 const callLimit, listLimit, podLimit = time.Second, 5 * time.Second, 5 * time.Second
 
 const (
+	// podRate is the number of pods that are created each second.
+	podRate = 20
 	// creators is the number of concurrent requests that create pods.
 	creators = 4
 	// sampleInterval is the interval between measured requests.
@@ -45,7 +47,7 @@ func TestHollowNodes(t *testing.T) {
 	s := startSampler(client)
 	starts := startPods(t, client, *hollowNodes**podsPerNode)
 	calls, lists := s.stop()
-	r.aim(fmt.Sprintf("start of a pod, p99 of %d", len(starts)), percentile(starts, 99), podLimit)
+	r.aim(fmt.Sprintf("start of a pod, p99 of %d, %d a second", len(starts), podRate), percentile(starts, 99), podLimit)
 	r.aim("request for one object during the start, p99", percentile(calls, 99), callLimit)
 	r.aim("list of all pods of a project during the start, p99", percentile(lists, 99), listLimit)
 	leaveAlone(*idle)
@@ -124,7 +126,7 @@ func processorTime(t *testing.T, pid int) time.Duration {
 // loadNamespace is the namespace for simulated pods.
 const loadNamespace = "load"
 
-// startPods creates pods and returns the time until the API reports each pod as running.
+// startPods creates pods at podRate and returns the time until the API reports each pod as running.
 func startPods(t *testing.T, client kubernetes.Interface, count int) (durations []time.Duration) {
 	t.Helper()
 	const namespace = loadNamespace
@@ -161,7 +163,10 @@ func startPods(t *testing.T, client kubernetes.Interface, count int) (durations 
 		})
 	}
 	go func() {
+		pace := time.NewTicker(time.Second / podRate)
+		defer pace.Stop()
 		for number := range count {
+			<-pace.C
 			numbers <- number
 		}
 		close(numbers)
