@@ -2,13 +2,11 @@ package faults
 
 import (
 	"errors"
-	"fmt"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -28,7 +26,11 @@ var effects = map[string]begin{
 	"kill of the control plane": kill("control-plane"),
 	"kill of the node process":  kill("node"),
 	"kill of containerd":        kill("containerd"),
-	"kill of the host":          loss,
+	"kill of the supervisor": func(_ *testing.T, host *kit.Cluster) func() {
+		host.Kill("slipway")
+		return func() { host.Up() }
+	},
+	"kill of the host": loss,
 	"pause of the control plane": func(_ *testing.T, host *kit.Cluster) func() {
 		host.Signal("control-plane", syscall.SIGSTOP)
 		return func() { host.Signal("control-plane", syscall.SIGCONT) }
@@ -41,9 +43,9 @@ var effects = map[string]begin{
 		must(t, host.SetConnected(false))
 		return func() { must(t, host.SetConnected(true)) }
 	},
-	"loss of incoming packets":       filter("input", "iifname eth0 drop"),
-	"loss of outgoing packets":       filter("output", "oifname eth0 drop"),
-	"loss of a third of the packets": filter("input", "iifname eth0 numgen random mod 3 < 1 drop"),
+	"loss of incoming packets":       filter("input", "iifname eth0"),
+	"loss of outgoing packets":       filter("output", "oifname eth0"),
+	"loss of a third of the packets": filter("input", "iifname eth0 numgen random mod 3 < 1"),
 	fullDisk:                         fill,
 }
 
@@ -80,22 +82,11 @@ func signalAll(t *testing.T, host *kit.Cluster, signal syscall.Signal) {
 }
 
 // filter drops packets on the machine's network device.
-func filter(hook, rule string) begin {
+func filter(hook, match string) begin {
 	return func(t *testing.T, host *kit.Cluster) func() {
-		change := func(rules string) {
-			t.Helper()
-			command := exec.Command("nft", "-f", "-")
-			command.Stdin = strings.NewReader(rules)
-			must(t, host.Do(func() error {
-				output, err := command.CombinedOutput()
-				if err != nil {
-					err = fmt.Errorf("%w: %s", err, output)
-				}
-				return err
-			}))
-		}
-		change(fmt.Sprintf("table inet fault { chain c { type filter hook %s priority -400; %s; }; }", hook, rule))
-		return func() { change("delete table inet fault") }
+		stop, err := host.Filter(hook, match)
+		must(t, err)
+		return func() { must(t, stop()) }
 	}
 }
 

@@ -45,18 +45,20 @@ type schedule struct {
 	random, clocks *rand.Rand
 	hosts          []string
 	kinds          []string
+	// deck contains the kinds that are left until all kinds have occurred once.
+	deck []string
 	// disk is the host whose disk may fill up.
 	disk string
 }
 
 func newSchedule(seed uint64, hosts, kinds []string, disk string) *schedule {
-	return &schedule{rand.New(rand.NewPCG(seed, 0)), rand.New(rand.NewPCG(seed, 1)), hosts, kinds, disk}
+	return &schedule{random: rand.New(rand.NewPCG(seed, 0)), clocks: rand.New(rand.NewPCG(seed, 1)), hosts: hosts, kinds: kinds, disk: disk}
 }
 
 // next returns the next fault.
 func (s *schedule) next() fault {
 	f := fault{
-		host: s.hosts[s.random.IntN(len(s.hosts))], kind: s.kinds[s.random.IntN(len(s.kinds))],
+		host: s.hosts[s.random.IntN(len(s.hosts))], kind: s.nextKind(),
 		lasts: shortest + time.Duration(s.random.Int64N(int64(longest-shortest))).Round(time.Second/10),
 	}
 	other := s.hosts[s.random.IntN(len(s.hosts))]
@@ -76,6 +78,16 @@ func (s *schedule) next() fault {
 		}
 	}
 	return f
+}
+
+// nextKind draws a kind from the deck. If the deck is empty, it first shuffles all kinds.
+func (s *schedule) nextKind() (kind string) {
+	if len(s.deck) == 0 {
+		s.deck = slices.Clone(s.kinds)
+		s.random.Shuffle(len(s.deck), func(i, j int) { s.deck[i], s.deck[j] = s.deck[j], s.deck[i] })
+	}
+	kind, s.deck = s.deck[0], s.deck[1:]
+	return kind
 }
 
 func TestSeedDeterminesSchedule(t *testing.T) {
@@ -101,8 +113,8 @@ func TestSeedDeterminesSchedule(t *testing.T) {
 		}
 	}
 	for _, kind := range kinds() {
-		if !slices.ContainsFunc(first, func(f fault) bool { return f.kind == kind }) {
-			t.Errorf("the schedule contains no %s", kind)
+		if !slices.ContainsFunc(first[:len(kinds())], func(f fault) bool { return f.kind == kind }) {
+			t.Errorf("the first %d faults contain no %s", len(kinds()), kind)
 		}
 	}
 }

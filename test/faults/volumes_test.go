@@ -2,12 +2,10 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,39 +15,6 @@ import (
 
 	"github.com/slipway-platform/slipway/test/kit"
 )
-
-// driver is a FlexVolume driver with one disk, which can be attached to one node at a time. Its
-// state is in a directory that all hosts share, as in a storage system.
-const driver = `#!/bin/sh
-state=%s
-success() { echo "{\"status\":\"Success\"$1}"; exit 0; }
-exec 9>"$state/lock"
-flock -w 5 9 || { echo '{"status":"Failure","message":"the storage is busy"}'; exit 1; }
-holder=$(cat "$state/holder" 2>/dev/null)
-case $1 in
-init) success ',"capabilities":{"attach":true}' ;;
-getvolumename) success ',"volumeName":"disk"' ;;
-attach)
-	[ -z "$holder" ] || [ "$holder" = "$3" ] || echo "attached to $3 while attached to $holder" >>"$state/violations"
-	echo "$3" >"$state/holder"
-	echo "$3" >>"$state/attached"
-	success ',"device":"disk"' ;;
-waitforattach) success ',"device":"disk"' ;;
-isattached) [ "$holder" = "$3" ] && success ',"attached":true' || success ',"attached":false' ;;
-detach)
-	[ "$holder" != "$3" ] || : >"$state/holder"
-	success ;;
-mountdevice)
-	mkdir -p "$2"
-	mountpoint -q "$2" || mount -t tmpfs disk "$2" || exit 1
-	success ;;
-unmountdevice)
-	! mountpoint -q "$2" || umount "$2" || exit 1
-	success ;;
-esac
-echo '{"status":"Not supported"}'
-exit 1
-`
 
 // owner is a Deployment whose only pod uses the disk.
 const owner = `
@@ -61,7 +26,7 @@ spec:
   accessModes: [ReadWriteOnce]
   storageClassName: ""
   claimRef: {namespace: default, name: disk}
-  flexVolume: {driver: test/disk}
+  flexVolume: {driver: ` + kit.DiskDriver + `}
 ---
 apiVersion: v1
 kind: PersistentVolumeClaim
@@ -91,29 +56,24 @@ const moveInterval = 5 * time.Second
 
 // disk moves a pod with the only disk from node to node.
 type disk struct {
-	state   string
+	*kit.Disk
 	stop    context.CancelFunc
 	running sync.WaitGroup
 }
 
-// startDisk installs the driver on all hosts, and starts the pod.
+// startDisk creates the disk for all hosts, and starts the pod.
 func startDisk(t *testing.T, hosts map[string]*kit.Cluster) *disk {
 	t.Helper()
-	state, err := os.MkdirTemp("", "slipway-storage-")
-	must(t, err)
-	t.Cleanup(func() { must(t, os.RemoveAll(state)) })
-	for _, host := range hosts {
-		dir := filepath.Join(host.VolumePluginDir, "test~disk")
-		must(t, os.MkdirAll(dir, 0o755))
-		must(t, os.WriteFile(filepath.Join(dir, "disk"), fmt.Appendf(nil, driver, state), 0o755))
-	}
+	created := kit.NewDisk(t, slices.Collect(maps.Values(hosts))...)
 	hosts["first"].Apply(owner)
 	hosts["first"].WaitFor("attached disk", func(context.Context) error {
-		_, err := os.Stat(filepath.Join(state, "attached"))
-		return err
+		if created.Holder(t) == "" {
+			return errors.New("it is not attached")
+		}
+		return nil
 	})
 	ctx, stop := context.WithCancel(context.Background())
-	d := &disk{state: state, stop: stop}
+	d := &disk{Disk: created, stop: stop}
 	d.running.Go(func() { d.move(ctx, hosts) })
 	return d
 }
@@ -151,11 +111,5 @@ func (d *disk) check(t *testing.T, hosts map[string]*kit.Cluster) {
 		}
 		return err
 	})
-	violations, err := os.ReadFile(filepath.Join(d.state, "violations"))
-	if !os.IsNotExist(err) {
-		t.Errorf("the disk was attached twice: %v\n%s", err, violations)
-	}
-	attached, err := os.ReadFile(filepath.Join(d.state, "attached"))
-	must(t, err)
-	t.Logf("the disk was attached %d times", strings.Count(string(attached), "\n"))
+	d.Check(t)
 }
