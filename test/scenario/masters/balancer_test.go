@@ -211,7 +211,7 @@ func checkWithoutBalancer(t *testing.T, b *balancer, c, node *kit.Cluster) {
 		}
 		return nil
 	})
-	waitApplication(node, c)
+	waitApplication(node)
 	b.start()
 	b.waitMaster(c, b.sources[0], "", false)
 }

@@ -36,6 +36,6 @@ func checkExpiry(t *testing.T, masters map[string]*kit.Cluster, node *kit.Cluste
 		t.Errorf("start of the node with expired certificates: %+v", result)
 	}
 	node.JoinWith(masters["second"].APIURL(), strings.TrimSpace(first.MustSlipway("token", "create", "--node", "worker")))
-	waitApplication(node, first)
+	waitApplication(node)
 	waitControllers(first, "after-expiry")
 }

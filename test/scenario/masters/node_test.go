@@ -2,10 +2,9 @@ package masters
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -37,23 +36,7 @@ func checkNodeWithoutAPI(t *testing.T, master, other *kit.Cluster, w *writers) {
 {apiVersion: v1, kind: Pod, metadata: {name: late}, spec: {nodeName: second, terminationGracePeriodSeconds: 1, containers: [{name: late, image: %q, command: [sleep, "10000"]}]}}
 `, kit.ToolsImage))
 	other.WaitPodRunning("late")
-	client := http.Client{Transport: &http.Transport{DialContext: master.Dial, DisableKeepAlives: true}}
-	master.WaitFor("response of the new route", func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1/", nil)
-		if err != nil {
-			return err
-		}
-		request.Host = "late.example.com"
-		response, err := client.Do(request)
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(io.Discard, response.Body)
-		if response.StatusCode != http.StatusOK {
-			err = errors.New(response.Status)
-		}
-		return errors.Join(err, response.Body.Close())
-	})
+	waitRoute(master, "late.example.com")
 	if _, err := master.TryOC("get", "nodes"); err == nil {
 		t.Error("the API server of the master serves without etcd")
 	}
@@ -63,4 +46,46 @@ func checkNodeWithoutAPI(t *testing.T, master, other *kit.Cluster, w *writers) {
 	master.MustSlipway("master", "start", "etcd")
 	waitReady(master)
 	other.OC("delete", "pod/late", "route/late")
+}
+
+// nodeProcess returns the ID of a host's node process.
+func nodeProcess(host *kit.Cluster) int {
+	for _, process := range host.Status().Processes {
+		if process.Name == "node" {
+			return process.PID
+		}
+	}
+	return 0
+}
+
+// checkCommands reaches a pod on the node, and the node itself, through each master.
+func checkCommands(t *testing.T, masters map[string]*kit.Cluster, node *kit.Cluster) {
+	for name, master := range masters {
+		t.Run(name, func(t *testing.T) {
+			master := master.For(t)
+			pod := strings.TrimSpace(master.OC("get", "pods", "-l", "app=app", "--field-selector", "spec.nodeName=worker", "-o", "name"))
+			if got := master.OC("exec", pod, "--", "cat", "/tmp/www/index.html"); got != "I am here\n" {
+				t.Errorf("oc exec printed %q", got)
+			}
+			if got := master.OC("logs", pod); got != "started\n" {
+				t.Errorf("oc logs printed %q", got)
+			}
+			line, err := master.StartOC("port-forward", pod, ":8080").ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			client := http.Client{Transport: &http.Transport{DialContext: master.Dial, DisableKeepAlives: true}}
+			master.WaitFor("page through oc port-forward", func(ctx context.Context) error {
+				return visit(ctx, &client, strings.Fields(line)[2])
+			})
+			file := node.Path("node", "membership.json")
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := master.OC("debug", "node/worker", "--image="+kit.ToolsImage, "--", "chroot", "/host", "cat", file); got != string(want) {
+				t.Errorf("oc debug printed %q, want %q", got, want)
+			}
+		})
+	}
 }

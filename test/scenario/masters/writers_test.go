@@ -3,11 +3,8 @@ package masters
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,57 +14,6 @@ import (
 
 	"github.com/slipway-platform/slipway/test/kit"
 )
-
-// application is a pod on the node, with a service.
-const application = `
-apiVersion: v1
-kind: Pod
-metadata:
-  name: app
-  labels: {app: app}
-spec:
-  nodeSelector: {kubernetes.io/hostname: worker}
-  terminationGracePeriodSeconds: 1
-  containers:
-  - name: server
-    image: ` + kit.ToolsImage + `
-    command: [sh, -c, "mkdir /tmp/www && echo I am here >/tmp/www/index.html && exec httpd -f -p 8080 -h /tmp/www"]
-    readinessProbe:
-      httpGet: {path: /, port: 8080}
-      periodSeconds: 1
----
-apiVersion: v1
-kind: Service
-metadata: {name: app}
-spec:
-  selector: {app: app}
-  ports: [{port: 80, targetPort: 8080}]
-`
-
-// waitApplication waits until the service can be reached from a host.
-func waitApplication(host, master *kit.Cluster) {
-	client := http.Client{Transport: &http.Transport{DialContext: host.Dial, DisableKeepAlives: true}}
-	host.WaitFor("response of the application", func(ctx context.Context) error {
-		service, err := master.Client.CoreV1().Services("default").Get(ctx, "app", metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+service.Spec.ClusterIP+"/", nil)
-		if err != nil {
-			return err
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		page, err := io.ReadAll(response.Body)
-		if err == nil && !strings.Contains(string(page), "I am here") {
-			err = fmt.Errorf("the page is %q", page)
-		}
-		return err
-	})
-}
 
 // writers writes through each master, each time after the response to the previous write, and
 // records the acknowledged writes.
