@@ -17,6 +17,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
+// third is the name of the third host's node.
+const third = "third"
+
 // deployment runs three pods, on different hosts if possible.
 const deployment = `
 apiVersion: apps/v1
@@ -82,12 +85,140 @@ func request(t *testing.T, c *kit.Cluster, file, path string) int {
 	return response.StatusCode
 }
 
-func TestLeavingHostIsRemovedCompletely(t *testing.T) {
-	c, _ := kit.SharedHost(t)
+// lostSoon lets pods be evicted from an unreachable node after one second instead of five minutes.
+const lostSoon = `      tolerations: [{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 1}]
+`
+
+// owner is a pod with the only disk, which prefers the third host.
+const owner = `
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: disk}
+spec:
+  capacity: {storage: 1Mi}
+  accessModes: [ReadWriteOnce]
+  storageClassName: ""
+  flexVolume: {driver: ` + kit.DiskDriver + `}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: disk}
+spec: {accessModes: [ReadWriteOnce], storageClassName: "", volumeName: disk, resources: {requests: {storage: 1Mi}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: owner}
+spec:
+  selector: {matchLabels: {app: owner}}
+  template:
+    metadata: {labels: {app: owner}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      affinity:
+        nodeAffinity:
+          preferredDuringSchedulingIgnoredDuringExecution: [{weight: 100, preference: {matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [third]}]}}]
+` + lostSoon + `      containers:
+      - {name: owner, image: ` + kit.ToolsImage + `, command: [sleep, infinity], volumeMounts: [{name: disk, mountPath: /disk}]}
+      volumes: [{name: disk, persistentVolumeClaim: {claimName: disk}}]
+`
+
+// TestLostHostIsReplacedAndLeaves loses a host, moves its pods and its volume to other hosts, lets
+// the host join again, and removes it.
+func TestLostHostIsReplacedAndLeaves(t *testing.T) {
+	c, other := kit.SharedHost(t)
 	waitNodeReady(c, second)
-	const third = "third"
-	host := c.Join(third, kit.Options{})
+	lost := c.Join(third, kit.Options{})
 	waitNodeReady(c, third)
+	loseHost(t, c, lost, kit.NewDisk(t, c, other, lost))
+
+	c.OC("delete", "node", third)
+	c.WaitFor("rejection of the host", func(context.Context) error {
+		if code := request(t, c, lost.Path("pki", "kubelet", "kubelet-client-current.pem"), "/api/v1/nodes/"+third); code != http.StatusUnauthorized {
+			return fmt.Errorf("it gets %d", code)
+		}
+		return nil
+	})
+	lost.MustSlipway("leave", "--force")
+	c.OC("delete", "deployment/web", "deployment/owner", "pvc/disk", "pv/disk")
+
+	again := c.Join(third, kit.Options{})
+	waitNodeReady(c, third)
+	removeHost(t, c, again)
+}
+
+// loseHost kills the host third, whose pods include the owner of the disk. The owner moves to
+// another host when the node has the taint for lost nodes.
+func loseHost(t *testing.T, c *kit.Cluster, host *kit.Host, disk *kit.Disk) {
+	t.Helper()
+	c.Apply(strings.Replace(deployment, "      containers:\n", lostSoon+"      containers:\n", 1) + owner)
+	var lost []string
+	c.WaitFor("ready pods, one of them on the third host", func(ctx context.Context) error {
+		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
+		if err != nil {
+			return err
+		}
+		lost = nil
+		for _, pod := range pods.Items {
+			if len(pod.Status.ContainerStatuses) == 0 || !pod.Status.ContainerStatuses[0].Ready {
+				return fmt.Errorf("pod %s is not ready", pod.Name)
+			}
+			if pod.Spec.NodeName == third {
+				lost = append(lost, pod.Name)
+			}
+		}
+		if len(lost) == 0 {
+			return fmt.Errorf("none of %d pods is on the third host", len(pods.Items))
+		}
+		return nil
+	})
+
+	c.OnlyPod("app=owner")
+	if holder := disk.Holder(t); holder != third {
+		t.Fatalf("the disk is attached to %q, want %q", holder, third)
+	}
+
+	host.KillEverything()
+	c.WaitFor("three ready pods on the other hosts", func(ctx context.Context) error {
+		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
+		if err != nil {
+			return err
+		}
+		ready := 0
+		for _, pod := range pods.Items {
+			if pod.Spec.NodeName != third && len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].Ready {
+				ready++
+			}
+		}
+		if ready != 3 {
+			return fmt.Errorf("%d pods are ready", ready)
+		}
+		return nil
+	})
+	// The lost host's pods are not removed until an administrator reports that the host is lost.
+	for _, name := range lost {
+		if pod := c.Pod(name); pod.DeletionTimestamp == nil {
+			t.Errorf("pod %s of the lost host is not being deleted", name)
+		}
+	}
+	if holder := disk.Holder(t); holder != third {
+		t.Errorf("before an administrator reports that the host is lost, the disk is attached to %q", holder)
+	}
+	c.OC("adm", "taint", "nodes", third, "node.kubernetes.io/out-of-service=lost:NoExecute")
+	waitPodsElsewhere(c, third)
+	c.WaitFor("pod with the disk on another host", func(context.Context) error {
+		if holder := disk.Holder(t); holder == third || holder == "" {
+			return fmt.Errorf("the disk is attached to %q", holder)
+		}
+		return nil
+	})
+	c.OnlyPod("app=owner")
+	disk.Check(t)
+}
+
+// removeHost lets a host leave the cluster, and checks that nothing of it remains.
+func removeHost(t *testing.T, c *kit.Cluster, host *kit.Host) {
+	t.Helper()
 	subnet := c.OC("get", "node", third, "-o", "jsonpath={.spec.podCIDR}")
 	c.Apply(deployment)
 	c.WaitFor("a pod on the third host", func(ctx context.Context) error {
@@ -147,84 +278,4 @@ func TestLeavingHostIsRemovedCompletely(t *testing.T) {
 	if _, err := os.Stat(host.DataDir); !os.IsNotExist(err) {
 		t.Errorf("the data directory exists: %v", err)
 	}
-}
-
-func TestHostOfDeletedNodeIsRejectedAndCanJoinAgain(t *testing.T) {
-	c, _ := kit.SharedHost(t)
-	const third = "third"
-	host := c.Join(third, kit.Options{})
-	waitNodeReady(c, third)
-	c.OC("delete", "node", third)
-	c.WaitFor("rejection of the host", func(context.Context) error {
-		if code := request(t, c, host.Path("pki", "kubelet", "kubelet-client-current.pem"), "/api/v1/nodes/"+third); code != http.StatusUnauthorized {
-			return fmt.Errorf("it gets %d", code)
-		}
-		return nil
-	})
-	host.MustSlipway("leave")
-	again := c.Join(third, kit.Options{})
-	waitNodeReady(c, third)
-	if again.Address == host.Address {
-		t.Error("the new node has the subnet of the former one")
-	}
-}
-
-// lostSoon lets pods be evicted from an unreachable node after one second instead of five minutes.
-const lostSoon = `      tolerations: [{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 1}]
-`
-
-func TestPodsOfLostNodeStartElsewhere(t *testing.T) {
-	c, _ := kit.SharedHost(t)
-	waitNodeReady(c, second)
-	const third = "third"
-	host := c.Join(third, kit.Options{})
-	waitNodeReady(c, third)
-	c.Apply(strings.Replace(deployment, "      containers:\n", lostSoon+"      containers:\n", 1))
-	var lost []string
-	c.WaitFor("ready pods, one of them on the third host", func(ctx context.Context) error {
-		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
-		if err != nil {
-			return err
-		}
-		lost = nil
-		for _, pod := range pods.Items {
-			if len(pod.Status.ContainerStatuses) == 0 || !pod.Status.ContainerStatuses[0].Ready {
-				return fmt.Errorf("pod %s is not ready", pod.Name)
-			}
-			if pod.Spec.NodeName == third {
-				lost = append(lost, pod.Name)
-			}
-		}
-		if len(lost) == 0 {
-			return fmt.Errorf("none of %d pods is on the third host", len(pods.Items))
-		}
-		return nil
-	})
-
-	host.KillEverything()
-	c.WaitFor("three ready pods on the other hosts", func(ctx context.Context) error {
-		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
-		if err != nil {
-			return err
-		}
-		ready := 0
-		for _, pod := range pods.Items {
-			if pod.Spec.NodeName != third && len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].Ready {
-				ready++
-			}
-		}
-		if ready != 3 {
-			return fmt.Errorf("%d pods are ready", ready)
-		}
-		return nil
-	})
-	// The lost host's pods are not removed until an administrator reports that the host is lost.
-	for _, name := range lost {
-		if pod := c.Pod(name); pod.DeletionTimestamp == nil {
-			t.Errorf("pod %s of the lost host is not being deleted", name)
-		}
-	}
-	c.OC("delete", "node", third)
-	waitPodsElsewhere(c, third)
-	host.MustSlipway("leave", "--force")
 }
