@@ -76,9 +76,13 @@ func TestPlaybooksDeployAndAddHosts(t *testing.T) {
 	upgrade(t, f, map[string]*kit.Host{"master.example.com": master, "node.example.com": node}, other, version)
 
 	f.run(t, "adhoc/uninstall.yml", "--limit=node.example.com")
-	if nodes := master.OC("get", "nodes", "-o", "name"); nodes != "node/master.example.com\n" {
-		t.Errorf("after the removal of one host, the nodes are %q", nodes)
-	}
+	master.WaitFor("removal of the node", func(context.Context) error {
+		nodes, err := master.TryOC("get", "nodes", "-o", "name")
+		if err == nil && nodes != "node/master.example.com\n" {
+			err = fmt.Errorf("the nodes are %q", nodes)
+		}
+		return err
+	})
 	f.run(t, "adhoc/uninstall.yml")
 	for _, path := range []string{master.DataDir, node.DataDir, filepath.Join(balancerDir, "lb")} {
 		if _, err := os.Stat(path); !os.IsNotExist(err) {
