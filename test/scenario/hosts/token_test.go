@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
@@ -42,7 +44,32 @@ func TestHostThatCannotJoinReportsReason(t *testing.T) {
 			}
 		})
 	}
-	if stored := c.OC("get", "secrets", "-n", "kube-system", "-o", "yaml"); strings.Contains(stored, parts[3]) {
-		t.Error("the cluster stores the secret of a token")
+	stop, err := host.Filter("output", "tcp dport 8443")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result := host.Slipway("up", "--join", c.APIURL(), "--token", valid); result.Code != 1 || !strings.Contains(result.Stderr, "check the address, and that the firewall of the master allows the port") {
+		t.Errorf("without responses of the master: %+v", result)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	secrets, err := c.Client.CoreV1().Secrets("kube-system").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := 0
+	for _, secret := range secrets.Items {
+		for key, value := range secret.Data {
+			if strings.Contains(string(value), parts[3]) {
+				t.Errorf("the cluster stores the secret of a token in %s, key %s", secret.Name, key)
+			}
+			if string(value) == parts[2] {
+				tokens++
+			}
+		}
+	}
+	if tokens != 1 {
+		t.Errorf("%d secrets contain the ID of the token", tokens)
 	}
 }
