@@ -1,7 +1,10 @@
 package recovery
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"os"
@@ -32,11 +35,25 @@ func identityOf(t *testing.T, c *kit.Cluster) identity {
 	return identity{read("pki", "ca.key"), read("pki", "serviceaccounts.private.key"), read("developer.password")}
 }
 
+// secretValue is the content of a secret in the snapshot.
+const secretValue = "a value that is only stored in encrypted form"
+
+// revisionOf returns etcd's revision.
+func revisionOf(t *testing.T, c *kit.Cluster) int64 {
+	t.Helper()
+	var response struct{ Header struct{ Revision int64 } }
+	output := c.MustSlipway("etcdctl", "get", "/", "-w", "json")
+	if err := json.Unmarshal([]byte(output), &response); err != nil || response.Header.Revision == 0 {
+		t.Fatalf("read revision: %v: %s", err, output)
+	}
+	return response.Header.Revision
+}
+
 // checkRestored tests that the objects come from the snapshot, and that a service account token is
 // still valid.
 func checkRestored(t *testing.T, c *kit.Cluster, token string) {
 	t.Helper()
-	if got := strings.TrimSpace(c.OC("get", "secret", "saved", "-o", "jsonpath={.data.key}")); got != "dmFsdWU=" {
+	if got := strings.TrimSpace(c.OC("get", "secret", "saved", "-o", "jsonpath={.data.key}")); got != base64.StdEncoding.EncodeToString([]byte(secretValue)) {
 		t.Errorf("the restored secret contains %q", got)
 	}
 	if later := c.OC("get", "configmaps", "-o", "name"); strings.Contains(later, "later") {
@@ -161,11 +178,14 @@ func processID(c *kit.Cluster) int {
 func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 	c := kit.Start(t, kit.Options{Master: "slipway: {etcdSnapshots: {interval: 2s, keep: 2}}"})
 	before := identityOf(t, c)
-	c.OC("create", "secret", "generic", "saved", "--from-literal=key=value")
+	c.OC("create", "secret", "generic", "saved", "--from-literal=key="+secretValue)
 	token := strings.TrimSpace(c.OC("create", "token", "default", "--duration=2h"))
 	dir := t.TempDir()
 	snapshot, archive := filepath.Join(dir, "snapshot.db"), filepath.Join(dir, "host.tar.gz")
 	c.MustSlipway("etcd", "snapshot", "save", snapshot)
+	if content, err := os.ReadFile(snapshot); err != nil || !bytes.Contains(content, []byte("/registry/secrets/default/saved")) || bytes.Contains(content, []byte(secretValue)) {
+		t.Errorf("the snapshot does not contain the secret in encrypted form: %v", err)
+	}
 	c.MustSlipway("backup", archive)
 	if info, err := os.Stat(archive); err != nil || info.Mode() != 0o600 {
 		t.Errorf("the backup is %v, %v", info, err)
@@ -181,6 +201,7 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 	checkMember(t, c)
 	checkScheduled(t, c)
 	c.OC("create", "configmap", "later")
+	revision := revisionOf(t, c)
 
 	if result := c.Slipway("etcd", "snapshot", "restore", "--yes", snapshot); result.Code == 0 || !strings.Contains(result.Stderr, "slipway down") {
 		t.Errorf("the data of a running cluster was replaced: %+v", result)
@@ -193,6 +214,9 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 	}
 	c.Up()
 	checkRestored(t, c, token)
+	if restored := revisionOf(t, c); restored <= revision {
+		t.Errorf("the restore changed etcd's revision from %d to %d, and clients expect that it increases", revision, restored)
+	}
 
 	if result := c.Slipway("restore", archive); result.Code == 0 {
 		t.Errorf("a running host is replaced: %+v", result)
@@ -313,7 +337,8 @@ func checkScheduled(t *testing.T, c *kit.Cluster) {
 // memberVariables contains the environment variables for a new member's etcd.conf.
 var memberVariables = []string{`ETCD_NAME="second"`, `ETCD_INITIAL_CLUSTER="`, `ETCD_INITIAL_CLUSTER_STATE="existing"`}
 
-// checkMember adds a member to etcd with the guide's command, and removes it again.
+// checkMember adds a member to etcd and removes it, with the guide's commands and with Slipway's
+// commands.
 func checkMember(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	output := c.MustSlipway("etcdctl", "member", "add", "second", "--learner", "--peer-urls=https://192.0.2.9:2380")
@@ -327,10 +352,38 @@ func checkMember(t *testing.T, c *kit.Cluster) {
 		t.Fatalf("etcdctl member add: %s", output)
 	}
 	c.MustSlipway("etcdctl", "member", "remove", fields[1])
+
+	const former, current = "https://192.0.2.10:2380", "https://192.0.2.11:2380"
+	if output := c.MustSlipway("etcd", "add", "second", former); !strings.Contains(output, "second="+former) {
+		t.Errorf("slipway etcd add:\n%s", output)
+	}
+	// A member without a process has no name yet, so the commands use its ID.
+	id, _, _ := strings.Cut(lineWith(c.MustSlipway("etcd", "members"), former), " ")
+	if id == "" {
+		t.Fatal("slipway etcd members does not list the new member")
+	}
+	c.MustSlipway("etcd", "update", id, current)
+	if line := lineWith(c.MustSlipway("etcd", "members"), id); !strings.Contains(line, " learner ") || !strings.Contains(line, current) {
+		t.Errorf("after slipway etcd update, the member is %q", line)
+	}
+	c.MustSlipway("etcd", "remove", id)
+	if line := lineWith(c.MustSlipway("etcd", "members"), id); line != "" {
+		t.Errorf("after slipway etcd remove, the member is %q", line)
+	}
 	health := c.MustSlipway("etcd", "health")
 	if !regexp.MustCompile(`\s[3-9]\.\d+\.\d+\s`).MatchString(health) {
 		t.Errorf("etcd is older than the guide requires:\n%s", health)
 	}
+}
+
+// lineWith returns the first line that contains a word, or "".
+func lineWith(text, word string) string {
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, word) {
+			return line
+		}
+	}
+	return ""
 }
 
 // checkLogin tests that the user created at the first start can log in with the restored password.
