@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// loseQuorum permanently loses two of three masters. The first master continues alone with all data,
-// and a lost master cannot return.
+// loseQuorum permanently loses two of three masters. The first master continues alone with all
+// data, and a lost master cannot return.
 func loseQuorum(t *testing.T, w *writers, first, second, fourth, node *kit.Cluster) {
 	t.Helper()
 	fourth.KillEverything()
