@@ -31,6 +31,8 @@ type compiler struct {
 type measuredSet struct {
 	set
 	work int
+	// hosts means that the peers in the set include the cluster's hosts.
+	hosts bool
 }
 
 // draft is one project's part of a ruleset.
@@ -192,8 +194,7 @@ func (c *compiler) egressRules(policy *networkingv1.NetworkPolicy) (rules []stri
 	return rules
 }
 
-// accept returns rules that accept packets from any of the peers to any of the ports. There are at
-// most four rules.
+// accept returns rules that accept packets from any of the peers to any of the ports.
 func (c *compiler) accept(peers, ports []string) (rules []string) {
 	c.budget.spend(len(peers) * len(ports))
 	for _, peer := range peers {

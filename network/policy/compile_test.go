@@ -18,11 +18,13 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// shop returns a cluster with two projects, with pods on this node and pods on another node.
+// shop returns a cluster with two projects, with pods on this node and pods on another node. The
+// project "default" has no pods.
 func shop() snapshot {
 	http := map[portName]int32{{"tcp", "http"}: 8080}
 	return snapshot{
-		namespaces: map[string]labels.Set{"shop": {"team": "blue"}, "bank": {"team": "red"}},
+		namespaces: map[string]labels.Set{"shop": {"team": "blue"}, "bank": {"team": "red"}, "default": {"name": "default"}},
+		hosts:      []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("10.130.0.0/23")},
 		pods: []pod{
 			{namespace: "shop", labels: labels.Set{"app": "web"}, ports: http, address: netip.MustParseAddr("10.128.0.2"), local: true},
 			{namespace: "shop", labels: labels.Set{"app": "db"}, address: netip.MustParseAddr("10.128.0.3"), local: true},
@@ -86,6 +88,14 @@ func TestCompile(t *testing.T) {
 			"ip saddr [10.128.0.4] accept\ncounter drop"},
 		{"combined selectors", `{podSelector: {}, ingress: [{from: [{namespaceSelector: {}, podSelector: {matchLabels: {app: web}}}]}]}`, ingress, "10.128.0.3",
 			"ip saddr [10.128.0.2, 10.128.0.4, 10.129.0.2] accept\ncounter drop"},
+		{"all pods of the project default, and the hosts", `{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {name: default}}}], ports: [{port: 80}]}]}`,
+			ingress, "10.128.0.3", "ip saddr [] tcp dport { 80 } accept\nip saddr [10.130.0.0/23, 192.0.2.1/32] tcp dport { 80 } accept\ncounter drop"},
+		{"all projects, and the hosts", `{podSelector: {}, ingress: [{from: [{namespaceSelector: {}, podSelector: {}}]}]}`, ingress, "10.128.0.3",
+			"ip saddr [10.128.0.2, 10.128.0.3, 10.128.0.4, 10.129.0.2] accept\nip saddr [10.130.0.0/23, 192.0.2.1/32] accept\ncounter drop"},
+		{"some pods of the project default", `{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {name: default}}, podSelector: {matchLabels: {app: web}}}]}]}`,
+			ingress, "10.128.0.3", "ip saddr [] accept\ncounter drop"},
+		{"egress to the project default", `{podSelector: {}, policyTypes: [Egress], egress: [{to: [{namespaceSelector: {matchLabels: {name: default}}}]}]}`,
+			egress, "10.128.0.3", "ip daddr [] accept\ncounter drop"},
 		{"selectors of separate peers", `{podSelector: {}, ingress: [{from: [{namespaceSelector: {matchLabels: {team: red}}}, {podSelector: {matchLabels: {app: db}}}]}]}`,
 			ingress, "10.128.0.3", "ip saddr [10.128.0.3, 10.128.0.4] accept\ncounter drop"},
 		{"ports", `{podSelector: {}, ingress: [{ports: [{port: 443}, {port: 80, protocol: TCP}, {port: 8000, endPort: 8100}, {port: 53, protocol: UDP}, {port: 7, protocol: SCTP}]}]}`,
@@ -278,6 +288,19 @@ func TestFirstContainerWithNameDecidesItsPort(t *testing.T) {
 	got := namedPorts([]corev1.Container{port("http", 80), port("http", 81), port("admin", 82)})
 	if diff := cmp.Diff(map[portName]int32{{"tcp", "http"}: 80, {"tcp", "admin"}: 82}, got, cmp.AllowUnexported(portName{})); diff != "" {
 		t.Errorf("ports (-want +got):\n%s", diff)
+	}
+}
+
+// TestEmptySelectorInTheDefaultProjectSelectsHosts selects all pods of the policy's own project.
+func TestEmptySelectorInTheDefaultProjectSelectsHosts(t *testing.T) {
+	s := shop()
+	s.pods = append(s.pods, pod{namespace: "default", address: netip.MustParseAddr("10.128.0.7"), local: true})
+	policy := policyOf(t, "same-project", `{podSelector: {}, ingress: [{from: [{podSelector: {}}]}]}`)
+	policy.Namespace = "default"
+	s.policies = []*networkingv1.NetworkPolicy{policy}
+	const want = "ip saddr [10.128.0.7] accept\nip saddr [10.130.0.0/23, 192.0.2.1/32] accept\ncounter drop"
+	if diff := cmp.Diff(want, compile(s).text(ingress, "10.128.0.7")); diff != "" {
+		t.Errorf("rules (-want +got):\n%s", diff)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"slices"
 
 	networkv1 "github.com/openshift/api/network/v1"
 	projectv1 "github.com/openshift/api/project/v1"
@@ -227,37 +226,6 @@ func (o *objects) snapshot(node string, local []cni.Pod) snapshot {
 		}
 	}
 	return s
-}
-
-// hostAddresses returns each node's address in the pod network, and the subnets of hosts that are
-// not nodes.
-func (o *objects) hostAddresses() (addresses []netip.Prefix) {
-	var nodes, others []netip.Prefix
-	for _, object := range o.hostSubnets.GetStore().List() {
-		host := object.(*networkv1.HostSubnet)
-		subnet, err := netip.ParsePrefix(host.Subnet)
-		switch {
-		case err != nil || !subnet.Addr().Is4():
-		case host.Annotations[networkv1.NodeUIDAnnotation] != "":
-			nodes = append(nodes, subnet.Masked())
-		default:
-			others = append(others, subnet.Masked())
-		}
-	}
-	for _, subnet := range nodes {
-		addresses = append(addresses, netip.PrefixFrom(cni.Gateway(subnet), 32))
-		if second := o.dualStack.Subnet(subnet); second.IsValid() {
-			addresses = append(addresses, netip.PrefixFrom(cni.Gateway(second), 128))
-		}
-	}
-	for _, subnet := range others {
-		// An administrator can create any HostSubnet. A HostSubnet that contains a node's pods
-		// would disable the isolation of these pods.
-		if !slices.ContainsFunc(nodes, subnet.Overlaps) {
-			addresses = append(addresses, subnet)
-		}
-	}
-	return addresses
 }
 
 // addFirewalls adds the objects that egress firewalls depend on.

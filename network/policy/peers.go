@@ -39,7 +39,11 @@ func (c *compiler) peers(d direction, namespace string, peers []networkingv1.Net
 		}
 	}
 	if len(selectors) > 0 {
-		matches = append(matches, d.peer(c.family)+" @"+c.peerSet(namespace, selectors))
+		name := c.peerSet(namespace, selectors)
+		matches = append(matches, d.peer(c.family)+" @"+name)
+		if d == ingress && c.sets[name].hosts {
+			matches = append(matches, d.peer(c.family)+" @"+c.share(hostSet, c.hostAddresses))
+		}
 	}
 	if blocks = widest(blocks); len(blocks) > 0 {
 		matches = append(matches, d.peer(c.family)+" "+literal(blocks))
@@ -100,7 +104,7 @@ func (c *compiler) peerSet(namespace string, peers []networkingv1.NetworkPolicyP
 	return c.share("peers-"+hash(keys...), func() measuredSet {
 		result := measuredSet{set: set{kind: c.family.Type(), comment: strings.Join(descriptions, "; "), elements: map[string]bool{}}}
 		for _, peer := range peers {
-			if result.work += c.selectPeers(namespace, peer, result.elements); result.work > c.budget.remaining {
+			if c.selectPeers(namespace, peer, &result); result.work > c.budget.remaining {
 				break
 			}
 		}
@@ -124,42 +128,41 @@ func (c *compiler) share(name string, create func() measuredSet) string {
 	return name
 }
 
-// selectPeers adds the addresses of the pods that a peer selects, and returns the work that it
-// took. An invalid selector selects nothing. The API server rejects invalid selectors in policies.
-func (c *compiler) selectPeers(namespace string, peer networkingv1.NetworkPolicyPeer, elements map[string]bool) (work int) {
-	work = values(peer.PodSelector) + values(peer.NamespaceSelector)
-	if work > c.budget.remaining {
-		return work // the project is closed
+// selectPeers adds the addresses of the pods that a peer selects to a set, and the work that it
+// takes. An invalid selector selects nothing. The API server rejects invalid selectors in policies.
+//
+// As in OpenShift 3.11, a peer that selects all pods in the project "default" also selects the
+// hosts. Otherwise, the routers on other hosts could not reach isolated pods.
+func (c *compiler) selectPeers(namespace string, peer networkingv1.NetworkPolicyPeer, result *measuredSet) {
+	result.work += values(peer.PodSelector) + values(peer.NamespaceSelector)
+	if result.work > c.budget.remaining {
+		return // the project is closed
 	}
 	podSelector, podErr := selectorOrEverything(peer.PodSelector)
 	namespaceSelector, namespaceErr := selectorOrEverything(peer.NamespaceSelector)
 	if podErr != nil || namespaceErr != nil {
-		return work
+		return
 	}
-	add := func(pods []pod) {
-		work += comparisons(peer.PodSelector, len(pods))
+	add := func(project string) {
+		pods := c.inNamespace[project]
+		result.work += comparisons(peer.PodSelector, len(pods))
 		for _, p := range pods {
 			if !p.unknown && podSelector.Matches(p.labels) {
-				elements[p.address.String()] = true
+				result.elements[p.address.String()] = true
 			}
 		}
+		result.hosts = result.hosts || project == metav1.NamespaceDefault && values(peer.PodSelector) == 0
 	}
 	if peer.NamespaceSelector == nil {
-		add(c.inNamespace[namespace])
-		return work
+		add(namespace)
+		return
 	}
-	work += comparisons(peer.NamespaceSelector, len(c.inNamespace))
-	for name, pods := range c.inNamespace {
-		if c.selectsNamespace(namespaceSelector, name) {
-			add(pods)
+	result.work += comparisons(peer.NamespaceSelector, len(c.namespaces))
+	for name, set := range c.namespaces {
+		if namespaceSelector.Matches(set) {
+			add(name)
 		}
 	}
-	return work
-}
-
-func (c *compiler) selectsNamespace(selector labels.Selector, name string) bool {
-	set, exists := c.namespaces[name]
-	return exists && selector.Matches(set)
 }
 
 func selectorOrEverything(selector *metav1.LabelSelector) (labels.Selector, error) {

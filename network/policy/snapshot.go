@@ -24,7 +24,7 @@ type snapshot struct {
 	plugin    string // the network plugin of the cluster
 	firewalls []*networkv1.EgressNetworkPolicy
 	netIDs    map[string]uint32       // network IDs of projects that have one
-	hosts     []netip.Prefix          // addresses in the pod network that belong to hosts
+	hosts     []netip.Prefix          // addresses with which hosts send packets to pods
 	names     map[string][]netip.Addr // addresses of the DNS names in firewalls
 	platform  []netip.Addr            // addresses of services that firewalls never restrict
 

@@ -211,8 +211,9 @@ func create(tx *knftables.Transaction, n Networks, desired *ruleset) {
 		tx.Add(&knftables.Set{Name: name, Type: empty[name].kind})
 	}
 	if desired.multitenant {
-		tx.Add(&knftables.Set{Name: localSet, Type: family.Type()})
-		tx.Add(&knftables.Set{Name: hostSet, Type: family.Type(), Flags: []knftables.SetFlag{knftables.IntervalFlag}})
+		for _, name := range []string{localSet, hostSet} {
+			tx.Add(desired.sets[name].object(name))
+		}
 		tx.Add(&knftables.Chain{Name: otherChain})
 		for _, rule := range otherRules(n) {
 			tx.Add(&knftables.Rule{Chain: otherChain, Rule: rule})

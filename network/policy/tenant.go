@@ -14,14 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
-// Sets in multitenant mode.
-const (
-	// localSet contains this node's pods.
-	localSet = "network-pods"
-	// hostSet contains the hosts' addresses in the pod network, and the subnets of hosts that are
-	// not nodes.
-	hostSet = "network-hosts"
-)
+// localSet is a set in multitenant mode. It contains this node's pods.
+const localSet = "network-pods"
 
 // otherChain is the chain for packets whose pods are not in the same network.
 const otherChain = "network-others"
@@ -49,10 +43,7 @@ func (c *compiler) addNetworks() {
 	}
 	c.result.multitenant = true
 	c.result.sets[localSet] = set{kind: c.family.Type(), elements: map[string]bool{}}
-	c.result.sets[hostSet] = set{kind: c.family.Type(), interval: true, elements: map[string]bool{}}
-	for _, host := range widest(c.hosts) {
-		c.result.sets[hostSet].elements[host.String()] = true
-	}
+	c.result.sets[hostSet] = c.hostAddresses().set
 	c.network(networkplugin.GlobalID)
 	for _, p := range c.pods {
 		if p.local {

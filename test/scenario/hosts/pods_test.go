@@ -114,6 +114,54 @@ spec:
 	})
 	c.WaitFetch("near", url, "I am far")
 	checkTrace(t, c, host)
+	checkRoute(t, c)
+}
+
+// fetchRoute requests the route of the pod "far" from the router on the first host.
+func fetchRoute(c *kit.Cluster) (page string, err error) {
+	return c.TryOC("exec", "near", "--", "timeout", "5", "wget", "-q", "-O", "-", "--header", "Host: far.example.com", "http://"+c.Address.String()+"/")
+}
+
+// checkRoute checks that a router on another host reaches the pod "far", which only the pod "near"
+// can reach, after the steps in OpenShift 3.11 Cluster Administration, NetworkPolicy and Routers.
+func checkRoute(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	c.OC("expose", "service", "far", "--hostname=far.example.com")
+	c.WaitFor("route that the policy closes", func(context.Context) error {
+		if page, err := fetchRoute(c); err == nil || strings.Contains(err.Error(), "404") {
+			return fmt.Errorf("the response is %q, %w", page, err)
+		}
+		return nil
+	})
+	t.Cleanup(func() { c.OC("label", "namespace", "default", "name-") })
+	c.OC("label", "namespace", "default", "name=default")
+	c.Apply(`
+kind: NetworkPolicy
+apiVersion: networking.k8s.io/v1
+metadata:
+  name: allow-from-default-namespace
+spec:
+  podSelector:
+  ingress:
+  - from:
+    - namespaceSelector:
+        matchLabels:
+          name: default
+`)
+	c.WaitFor("page of the route", func(context.Context) error {
+		page, err := fetchRoute(c)
+		if err == nil && !strings.Contains(page, "I am far") {
+			err = fmt.Errorf("the response is %q", page)
+		}
+		return err
+	})
+	c.OC("label", "namespace", "default", "name-")
+	c.WaitFor("route that the policy closes again", func(context.Context) error {
+		if page, err := fetchRoute(c); err == nil {
+			return fmt.Errorf("the response is %q", page)
+		}
+		return nil
+	})
 }
 
 // checkTrace checks that both hosts report how their rules affect packets to the pod "far", which

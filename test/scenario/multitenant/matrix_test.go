@@ -299,12 +299,18 @@ func (m *matrix) world(t *testing.T, isolates bool) world {
 	if isolates {
 		w.networks = map[string]string{}
 	}
+	names := []string{metav1.NamespaceDefault}
 	for _, project := range m.projects {
-		object, err := m.Client.CoreV1().Namespaces().Get(t.Context(), project.Namespace, metav1.GetOptions{})
+		names = append(names, project.Namespace)
+	}
+	for _, name := range names {
+		object, err := m.Client.CoreV1().Namespaces().Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.projects[project.Namespace] = object.Labels
+		w.projects[name] = object.Labels
+	}
+	for _, project := range m.projects {
 		if isolates {
 			w.networks[project.Namespace] = project.netID()
 		}
@@ -326,6 +332,7 @@ func (m *matrix) createPolicies(t *testing.T) {
 	app := func(names ...string) metav1.LabelSelector {
 		return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: metav1.LabelSelectorOpIn, Values: names}}}
 	}
+	hosts := metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: metav1.NamespaceDefault}}
 	friends, far := metav1.LabelSelector{MatchLabels: map[string]string{"purpose": "friend"}}, app("far")
 	port := func(protocol corev1.Protocol, number intstr.IntOrString, end ...int32) networkingv1.NetworkPolicyPort {
 		p := networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: &number}
@@ -361,6 +368,13 @@ func (m *matrix) createPolicies(t *testing.T) {
 					port(corev1.ProtocolTCP, intstr.FromString("web")), port(corev1.ProtocolUDP, intstr.FromString("web-udp")), port(corev1.ProtocolSCTP, intstr.FromInt32(webPort), otherPort),
 				}},
 			},
+		}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: red.Namespace, Name: "hosts"}, Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: app("far", distant),
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
+			Ingress: []networkingv1.NetworkPolicyIngressRule{{
+				From: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &hosts}}, Ports: []networkingv1.NetworkPolicyPort{port(corev1.ProtocolTCP, intstr.FromInt32(webPort))},
+			}},
 		}},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: green.Namespace, Name: "machines"}, Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: app("near", distant),

@@ -31,6 +31,8 @@ import (
 // The network IDs of multitenant mode concern only packets between two pods. Policies concern all
 // packets that a host forwards, so they do not concern packets between a host and its own pods.
 //
+// Rules for incoming packets treat hosts like pods of the project "default".
+//
 // A sender outside of the cluster reaches only node ports. The host with the node port sees this
 // sender's address, all other hosts see the address of that host.
 
@@ -79,7 +81,7 @@ const icmp corev1.Protocol = "ICMP"
 type world struct {
 	// networks contains the projects' network IDs in multitenant mode. It is nil in other modes.
 	networks map[string]string
-	// projects contains the projects' labels.
+	// projects contains the labels of the projects, including the project default.
 	projects map[string]labels.Set
 	// policies are in force.
 	policies []networkingv1.NetworkPolicy
@@ -154,12 +156,12 @@ func (w world) permits(direction networkingv1.PolicyType, pod, peer, receiver ac
 		}
 		isolated = true
 		for _, rule := range policy.Spec.Egress {
-			if direction == networkingv1.PolicyTypeEgress && w.anyPeer(policy.Namespace, rule.To, peer, f.family) && anyPort(rule.Ports, receiver, f.protocol, port) {
+			if direction == networkingv1.PolicyTypeEgress && w.anyPeer(direction, policy.Namespace, rule.To, peer, f.family) && anyPort(rule.Ports, receiver, f.protocol, port) {
 				return true
 			}
 		}
 		for _, rule := range policy.Spec.Ingress {
-			if direction == networkingv1.PolicyTypeIngress && w.anyPeer(policy.Namespace, rule.From, peer, f.family) && anyPort(rule.Ports, receiver, f.protocol, port) {
+			if direction == networkingv1.PolicyTypeIngress && w.anyPeer(direction, policy.Namespace, rule.From, peer, f.family) && anyPort(rule.Ports, receiver, f.protocol, port) {
 				return true
 			}
 		}
@@ -168,14 +170,17 @@ func (w world) permits(direction networkingv1.PolicyType, pod, peer, receiver ac
 }
 
 // anyPeer reports whether an actor is one of a rule's peers.
-func (w world) anyPeer(project string, peers []networkingv1.NetworkPolicyPeer, a actor, family int) bool {
+func (w world) anyPeer(direction networkingv1.PolicyType, project string, peers []networkingv1.NetworkPolicyPeer, a actor, family int) bool {
 	return len(peers) == 0 || slices.ContainsFunc(peers, func(p networkingv1.NetworkPolicyPeer) bool {
 		if p.IPBlock != nil {
 			return slices.ContainsFunc(a.addresses[family], func(address netip.Addr) bool {
 				return contains(p.IPBlock.CIDR, address) && !slices.ContainsFunc(p.IPBlock.Except, func(cidr string) bool { return contains(cidr, address) })
 			})
 		}
-		if !a.isPod() || p.NamespaceSelector == nil && a.project != project {
+		if !a.isPod() {
+			return direction == networkingv1.PolicyTypeIngress && a.host != outsideHost && p.PodSelector == nil && selects(p.NamespaceSelector, w.projects[metav1.NamespaceDefault])
+		}
+		if p.NamespaceSelector == nil && a.project != project {
 			return false
 		}
 		return (p.NamespaceSelector == nil || selects(p.NamespaceSelector, w.projects[a.project])) && (p.PodSelector == nil || selects(p.PodSelector, a.labels))
