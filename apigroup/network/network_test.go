@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	networkv1 "github.com/openshift/api/network/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -159,6 +160,10 @@ func TestEgressNetworkPolicies(t *testing.T) {
 	} {
 		policy := &networkv1.EgressNetworkPolicy{Spec: networkv1.EgressNetworkPolicySpec{Egress: []networkv1.EgressNetworkPolicyRule{tt.rule}}}
 		check(t, name, validateEgressNetworkPolicy(t.Context(), policy, nil), tt.want...)
+	}
+	for value, want := range map[string][]string{"allowed-names": nil, "none": {"metadata.annotations[slipway.openshift.io/resolve]"}} {
+		policy := &networkv1.EgressNetworkPolicy{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{networkplugin.ResolveAnnotation: value}}}
+		check(t, "resolve: "+value, validateEgressNetworkPolicy(t.Context(), policy, nil), want...)
 	}
 }
 

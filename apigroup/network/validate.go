@@ -139,6 +139,9 @@ func validateNetNamespace(namespace, old *networkv1.NetNamespace, pluginName str
 }
 
 func validateEgressNetworkPolicy(_ context.Context, policy, _ *networkv1.EgressNetworkPolicy) (errs field.ErrorList) {
+	if value, exists := policy.Annotations[networkplugin.ResolveAnnotation]; exists && value != networkplugin.ResolveAllowed {
+		errs = append(errs, field.NotSupported(field.NewPath("metadata", "annotations").Key(networkplugin.ResolveAnnotation), value, []string{networkplugin.ResolveAllowed}))
+	}
 	at := field.NewPath("spec", "egress")
 	if len(policy.Spec.Egress) > maxEgressRules {
 		errs = append(errs, field.TooMany(at, len(policy.Spec.Egress), maxEgressRules))

@@ -41,6 +41,14 @@ const (
 	LastID uint32 = 1<<24 - 1
 )
 
+// ResolveAnnotation is the annotation of an EgressNetworkPolicy that determines which names outside
+// the cluster the project's pods can resolve. The only value is ResolveAllowed: the names that the
+// policy's rules allow. Without the annotation, pods can resolve all names.
+const (
+	ResolveAnnotation = "slipway.openshift.io/resolve"
+	ResolveAllowed    = "allowed-names"
+)
+
 // ProjectUIDAnnotation is the NetNamespace annotation that contains the project's UID. A project
 // with the same name that is created later has a different UID.
 const ProjectUIDAnnotation = "slipway.openshift.io/project-uid"

@@ -49,6 +49,8 @@ type Server struct {
 	ResolvConf string // read again after changes; the default is /etc/resolv.conf
 	// Observe, if set, receives the addresses in a response before the client does.
 	Observe Observer
+	// Allows, if set, determines which names outside the cluster a client can resolve.
+	Allows Filter
 	// ClusterOnly means that the server refuses queries for names outside the cluster, so that it
 	// is safe to listen on an address that any client can reach.
 	ClusterOnly bool
@@ -161,6 +163,9 @@ func (s *Server) newServer(zone *cluster, forwarder *upstreams) (*dnsserver.Serv
 		handlers = slices.Insert(handlers, 0, func(next plugin.Handler) plugin.Handler { return bufsize.Bufsize{Next: next, Size: maxDatagram} })
 		handlers = append(handlers, func(plugin.Handler) plugin.Handler { return refuser{} })
 	} else {
+		if s.Allows != nil {
+			handlers = append(handlers, func(next plugin.Handler) plugin.Handler { return filtered{s.Allows, next} })
+		}
 		handlers = append(handlers,
 			func(next plugin.Handler) plugin.Handler { return loopGuard{forwarder.probes, next} },
 			func(next plugin.Handler) plugin.Handler { c := cache.New(); c.Next = next; return c },

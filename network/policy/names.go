@@ -115,15 +115,20 @@ func evictOldest(entries map[netip.Addr]*nameAddress) {
 	delete(entries, oldest)
 }
 
-// match returns the firewall names that match the name in a DNS query. It compares labels instead
-// of strings, because a label can contain a dot.
+// match returns the firewall names that match the name in a DNS query.
 func (n *Names) match(query string) (names []string) {
+	return matches(query, func(name string) bool { return n.names[name] != nil })
+}
+
+// matches returns the names and wildcards that exist and that match the name in a DNS query. It
+// compares labels instead of strings, because a label can contain a dot.
+func matches(query string, exists func(name string) bool) (names []string) {
 	query = dns.CanonicalName(query)
-	if name := canonicalName(query); n.names[name] != nil && !isWildcard(name) {
+	if name := canonicalName(query); exists(name) && !isWildcard(name) {
 		names = append(names, name)
 	}
 	for start, end := dns.NextLabel(query, 0); !end; start, end = dns.NextLabel(query, start) {
-		if wildcard := "*." + canonicalName(query[start:]); n.names[wildcard] != nil {
+		if wildcard := "*." + canonicalName(query[start:]); exists(wildcard) {
 			names = append(names, wildcard)
 		}
 	}

@@ -82,6 +82,8 @@ type Enforcer struct {
 	DualStack dualstack.Networks
 	// Names receives the addresses of DNS names from the node's DNS server.
 	Names *Names
+	// Resolvable receives the names that the node's pods can resolve.
+	Resolvable *Resolvable
 	// Resolver is the address and port of the node's DNS server.
 	Resolver string
 	// Table is the name of the component's nftables tables: a table for policies in the ip family
@@ -303,6 +305,9 @@ func (s *enforcement) sync(ctx context.Context) error {
 	}
 	if s.plugin == networkplugin.Subnet || s.plugin != networkplugin.Multitenant && !s.objects.hasPolicies() && len(exits) == 0 {
 		s.Names.set(nil)
+		if err := s.Resolvable.set(resolvable{}); err != nil {
+			return err
+		}
 		s.reporter.report(nil, nil, nil, nil)
 		if err := s.each(func(t *table) error { return t.apply(ctx, newRuleset(t.networks.family())) }); err != nil {
 			return err
@@ -315,6 +320,9 @@ func (s *enforcement) sync(ctx context.Context) error {
 	snapshot := s.objects.snapshot(s.NodeName, local)
 	snapshot.plugin, snapshot.node, snapshot.exits = s.plugin, s.NodeName, exits
 	s.Names.set(snapshot.firewallNames())
+	if err := s.Resolvable.set(snapshot.resolvable()); err != nil {
+		return err
+	}
 	snapshot.names = s.Names.addresses()
 	var closed []string
 	var connected map[netip.Addr]vxlan.Local

@@ -88,5 +88,8 @@ func (h *Host) PolicyTable() string { return h.Node.Slipway.NFTTable + "-policy"
 // PolicySocket returns the path of the socket on which the network policy component prepares pods.
 func (h *Host) PolicySocket() string { return h.Path("cni", "policy.sock") }
 
+// ResolvableFile returns the path of the file with the names that the node's pods can resolve.
+func (h *Host) ResolvableFile() string { return h.Path("cni", "resolvable.json") }
+
 // IdleTable returns the name of the nftables table for connections to idle services.
 func (h *Host) IdleTable() string { return h.Node.Slipway.NFTTable + "-idle" }

@@ -82,7 +82,7 @@ func (h *Host) networkPolicy() (component.Component, error) {
 	return &policy.Enforcer{
 		NodeName: h.Node.NodeName, Client: client, Network: network, Table: h.PolicyTable(), Networks: h.ClusterNetworks(),
 		DualStack: h.Master.DualStack(), Second: h.SecondNetworks(),
-		Socket: h.PolicySocket(), LeaseDir: agent.LeaseDir(h.CNIStateDir()), Names: h.dnsNames, Resolver: h.Node.DNSAddress(),
+		Socket: h.PolicySocket(), LeaseDir: agent.LeaseDir(h.CNIStateDir()), Names: h.dnsNames, Resolvable: h.resolvable, Resolver: h.Node.DNSAddress(),
 		Tunnel: h.tunnel, CheckInterval: h.Node.SyncPeriod(), Direct: h.Node.Slipway.PodConnections == config.PodConnectionsDirect,
 	}, nil
 }
@@ -108,10 +108,14 @@ func (h *Host) dns() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &dns.Server{
+	server := &dns.Server{
 		Address: h.Node.DNSAddress(), Domain: h.Node.DNSDomain, Config: client, Upstreams: h.Node.Nameservers(),
 		ResolvConf: h.Node.RecursiveResolvConf(), Observe: h.dnsNames.Observe,
-	}, nil
+	}
+	if !h.Master.HasOtherNetwork() { // otherwise, no component updates the names
+		server.Allows = h.resolvable.Allows
+	}
+	return server, nil
 }
 
 // idling returns the component that accepts connections to idle services and holds them until the

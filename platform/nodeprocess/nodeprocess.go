@@ -37,6 +37,8 @@ type Host struct {
 	attachments *volumeplugin.Attachments
 	// dnsNames contains the DNS names in egress firewalls, which the pods' DNS server resolves.
 	dnsNames *policy.Names
+	// resolvable contains the names that the pods' DNS server resolves for each pod.
+	resolvable *policy.Resolvable
 	// tunnel is the node's VXLAN device, which two components share.
 	tunnel *vxlan.Tunnel
 }
@@ -48,7 +50,7 @@ func New(h *host.Host) *Host {
 	return &Host{
 		Host: h, masterServes: make(chan struct{}, 1), allReady: make(chan struct{}),
 		drivers: h.Drivers(host.Node), attachments: h.Attachments(host.Node),
-		dnsNames: names, tunnel: &vxlan.Tunnel{},
+		dnsNames: names, resolvable: policy.NewResolvable(h.ResolvableFile()), tunnel: &vxlan.Tunnel{},
 	}
 }
 

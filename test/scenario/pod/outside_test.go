@@ -34,6 +34,7 @@ type outside struct {
 
 	mutex sync.Mutex
 	zone  map[string]string // records by name
+	asked map[string]bool   // names in queries
 }
 
 // wrongDNS is the address of a DNS server that returns 203.0.113.9 for every name.
@@ -47,7 +48,7 @@ func newOutside(t *testing.T, c *kit.Cluster) *outside {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &outside{Namespace: namespace, zone: map[string]string{}}
+	o := &outside{Namespace: namespace, zone: map[string]string{}, asked: map[string]bool{}}
 	t.Cleanup(func() {
 		if err := errors.Join(c.Do(disconnect), namespace.Close()); err != nil {
 			t.Error(err)
@@ -155,9 +156,17 @@ func (o *outside) set(name, records string) {
 	o.zone[name] = records
 }
 
+// received reports whether the DNS server has received a query for a name.
+func (o *outside) received(name string) bool {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return o.asked[name]
+}
+
 func (o *outside) lookUp(name string) (records []string) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
+	o.asked[name] = true
 	if o.zone[name] == "" {
 		return nil
 	}

@@ -1,0 +1,107 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"reflect"
+	"slices"
+	"sync"
+
+	networkv1 "github.com/openshift/api/network/v1"
+
+	"github.com/slipway-platform/slipway/internal/atomicfile"
+	"github.com/slipway-platform/slipway/internal/networkplugin"
+)
+
+// Resolvable contains the names outside the cluster that pods can resolve. Without a restriction, a
+// pod can send data to any domain in queries that the node's DNS server forwards. An Enforcer and
+// its node's DNS server share one Resolvable. A file keeps the restrictions, so that they are in
+// effect when a new process starts, even if the API server is down.
+type Resolvable struct {
+	path string
+
+	mutex sync.Mutex
+	// damaged means that the file is not readable, so the names are unknown. Pods can then resolve
+	// no names outside the cluster until set is called.
+	damaged bool
+	current resolvable
+}
+
+// resolvable contains the restrictions.
+type resolvable struct {
+	// Pods contains the projects of this node's pods that can resolve only some names.
+	Pods map[netip.Addr]string `json:"pods"`
+	// Names contains the names, or wildcards such as "*.example.com", that each project's pods can
+	// resolve.
+	Names map[string]map[string]bool `json:"names"`
+}
+
+// NewResolvable returns a Resolvable with the restrictions in a file.
+func NewResolvable(path string) *Resolvable {
+	r := &Resolvable{path: path}
+	content, err := os.ReadFile(path)
+	if err == nil {
+		err = json.Unmarshal(content, &r.current)
+	}
+	r.damaged = err != nil && !errors.Is(err, fs.ErrNotExist)
+	return r
+}
+
+// Allows reports whether a client can resolve a name outside the cluster.
+func (r *Resolvable) Allows(client netip.Addr, name string) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	project, exists := r.current.Pods[client]
+	names := r.current.Names[project]
+	return !r.damaged && (!exists || len(matches(name, func(name string) bool { return names[name] })) > 0)
+}
+
+// set replaces the restrictions.
+func (r *Resolvable) set(desired resolvable) error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if !r.damaged && reflect.DeepEqual(r.current, desired) {
+		return nil
+	}
+	content, err := json.Marshal(desired)
+	if err == nil {
+		err = atomicfile.Write(r.path, content, 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("store the names that pods can resolve: %w", err)
+	}
+	r.damaged, r.current = false, desired
+	return nil
+}
+
+// resolvable returns the names that the pods on this node can resolve.
+func (s snapshot) resolvable() (result resolvable) {
+	for project, f := range s.firewallsByProject() {
+		restricts := func(p *networkv1.EgressNetworkPolicy) bool {
+			return p.Annotations[networkplugin.ResolveAnnotation] == networkplugin.ResolveAllowed
+		}
+		if f.effect == allowAll || !slices.ContainsFunc(f.policies, restricts) {
+			continue
+		}
+		names := map[string]bool{}
+		for _, rule := range f.policies[0].Spec.Egress {
+			if f.effect == applyRules && rule.Type == networkv1.EgressNetworkPolicyRuleAllow && rule.To.DNSName != "" {
+				names[canonicalName(rule.To.DNSName)] = true
+			}
+		}
+		if result.Names == nil {
+			result = resolvable{map[netip.Addr]string{}, map[string]map[string]bool{}}
+		}
+		result.Names[project] = names
+	}
+	for _, p := range s.pods {
+		if result.Names[p.namespace] != nil && p.local {
+			result.Pods[p.address] = p.namespace
+		}
+	}
+	return result
+}
