@@ -14,6 +14,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	networkv1 "github.com/openshift/api/network/v1"
+	networkclient "github.com/openshift/client-go/network/clientset/versioned"
+	networkinformers "github.com/openshift/client-go/network/informers/externalversions"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
@@ -26,7 +29,8 @@ import (
 // configures an F5 BIG-IP appliance, which serves the routes.
 type F5 struct {
 	// Config is the client configuration for the cluster. Its user needs the same permissions as
-	// Router's user. For native integration, it also needs permission to watch nodes.
+	// Router's user. For native integration, it also needs permission to watch nodes and
+	// ClusterNetworks.
 	Config *rest.Config
 	// Settings contains the router's environment variables. The variables ROUTER_EXTERNAL_HOST_*
 	// describe the appliance.
@@ -76,9 +80,9 @@ func (r *F5) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	view := decisions.seen
+	var networks networkinformers.SharedInformerFactory
 	if config.Native() {
-		view.nodes = view.factory.Core().V1().Nodes().Informer()
-		if err := view.watch("nodes", view.nodes); err != nil {
+		if networks, err = view.watchNetwork(r.Config); err != nil {
 			return err
 		}
 	}
@@ -97,6 +101,9 @@ func (r *F5) Run(ctx context.Context, ready func()) error {
 		})
 	}
 	part(func() error { return view.run(ctx) })
+	if networks != nil {
+		part(func() error { networks.Start(ctx.Done()); <-ctx.Done(); networks.Shutdown(); return nil })
+	}
 	part(func() error { return s.status.run(ctx) })
 	part(func() error { s.resync(ctx); return nil })
 	part(func() error {
@@ -115,6 +122,17 @@ func (r *F5) Run(ctx context.Context, ready func()) error {
 		return cause
 	}
 	return nil
+}
+
+// watchNetwork watches the nodes and ClusterNetworks. It returns a factory that must be started.
+func (v *view) watchNetwork(config *rest.Config) (networkinformers.SharedInformerFactory, error) {
+	client, err := networkclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("create client of networks: %w", err)
+	}
+	factory := networkinformers.NewSharedInformerFactory(client, 0)
+	v.nodes, v.networks = v.factory.Core().V1().Nodes().Informer(), factory.Network().V1().ClusterNetworks().Informer()
+	return factory, errors.Join(v.watch("nodes", v.nodes), v.watch("clusternetworks", v.networks))
 }
 
 // follow keeps the appliance in sync with the cluster until ctx is done. It calls ready when the
@@ -174,7 +192,7 @@ func (s *f5Session) sync(ctx context.Context) error {
 		slog.Error("cannot read authorities of services; re-encrypt routes without their own authority are not served", "error", err)
 	}
 	return s.appliance.Sync(ctx, f5.State{
-		Routes: s.builder.State(), Services: s.services, ServiceCA: authority, Nodes: s.nodes(),
+		Routes: s.builder.State(), Services: s.services, ServiceCA: authority, Nodes: s.nodes(), VXLANPort: s.vxlanPort(),
 	})
 }
 
@@ -224,6 +242,18 @@ func (s *f5Session) nodes() (addresses []netip.Addr) {
 	}
 	slices.SortFunc(addresses, netip.Addr.Compare)
 	return addresses
+}
+
+// vxlanPort returns the nodes' VXLAN port, or 0 for the default.
+func (s *f5Session) vxlanPort() int {
+	if s.seen.networks == nil {
+		return 0
+	}
+	object, exists, err := s.seen.networks.GetStore().GetByKey(networkv1.ClusterNetworkDefault)
+	if err != nil || !exists || object.(*networkv1.ClusterNetwork).VXLANPort == nil {
+		return 0
+	}
+	return int(*object.(*networkv1.ClusterNetwork).VXLANPort)
 }
 
 // resync periodically triggers a new decision for all routes, which also reads the appliance again.

@@ -30,7 +30,8 @@ type view struct {
 	factory     informers.SharedInformerFactory
 
 	routes, services, slices cache.SharedIndexInformer
-	namespaces, nodes        cache.SharedIndexInformer // nil if the router does not need them
+	// These are nil if the router does not need them.
+	namespaces, nodes, networks cache.SharedIndexInformer
 
 	labels, namespaceLabels, projectLabels labels.Selector
 
@@ -193,7 +194,7 @@ func (v *view) run(ctx context.Context) error {
 
 func (v *view) waitFilled(ctx context.Context) bool {
 	synced := []cache.InformerSynced{v.routes.HasSynced, v.services.HasSynced, v.slices.HasSynced}
-	for _, informer := range []cache.SharedIndexInformer{v.namespaces, v.nodes} {
+	for _, informer := range []cache.SharedIndexInformer{v.namespaces, v.nodes, v.networks} {
 		if informer != nil {
 			synced = append(synced, informer.HasSynced)
 		}

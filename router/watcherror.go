@@ -49,7 +49,7 @@ func (v *view) problem() string {
 			text += "; NAMESPACE_LABELS and PROJECT_LABELS need this permission: " +
 				"grant it to the router's service account with oc adm policy add-cluster-role-to-user cluster-reader"
 		}
-		if resource == "nodes" && miss.reason == metav1.StatusReasonForbidden {
+		if (resource == "nodes" || resource == "clusternetworks") && miss.reason == metav1.StatusReasonForbidden {
 			text += "; native integration needs this permission: " +
 				"grant it to the router's service account with oc adm policy add-cluster-role-to-user system:sdn-reader"
 		}

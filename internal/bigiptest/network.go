@@ -13,8 +13,8 @@ type Network struct {
 	// address in the tunnel's network. Both are invalid if the appliance has no tunnel.
 	Local   netip.Addr
 	Gateway netip.Prefix
-	// ID is the network's ID.
-	ID int
+	// ID is the network's ID, and Port is the tunnel's UDP port.
+	ID, Port int
 	// Endpoints maps the MAC address in each record to the remote endpoint's address.
 	Endpoints map[string]netip.Addr
 }
@@ -71,6 +71,10 @@ func (a *Appliance) network() (n Network) {
 		n.Local, _ = netip.ParseAddr(tunnel.text("localAddress"))
 		key, _ := tunnel.attributes["key"].(float64)
 		n.ID = int(key)
+		if profile := a.objects["net/tunnels/vxlan/"+escape(tunnel.text("profile"))]; profile != nil {
+			port, _ := profile.attributes["port"].(float64)
+			n.Port = int(port)
+		}
 		for _, record := range a.list("net/fdb/tunnel/" + escape(tunnel.fullPath) + "/records") {
 			n.Endpoints[record.fullPath], _ = netip.ParseAddr(record.text("endpoint"))
 		}

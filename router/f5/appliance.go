@@ -1,6 +1,7 @@
 package f5
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ type Appliance struct {
 	config *Config
 	client *client
 	known  *inventory // nil if unknown
+	port   int        // of the tunnel
 }
 
 // New returns an appliance. It sends no requests.
@@ -32,6 +34,8 @@ type State struct {
 	ServiceCA string
 	// Nodes lists the node addresses for native integration.
 	Nodes []netip.Addr
+	// VXLANPort is the nodes' VXLAN port; the default is 4789.
+	VXLANPort int
 }
 
 // inventory contains the objects on the appliance that belong to the router.
@@ -55,6 +59,9 @@ func (a *Appliance) Forget() { a.known = nil }
 // Forget, reads the appliance's objects first. If the appliance rejects some objects, Sync
 // continues with the other objects and returns one error for all rejected objects.
 func (a *Appliance) Sync(ctx context.Context, state State) error {
+	if port := cmp.Or(state.VXLANPort, defaultVXLANPort); port != a.port {
+		a.port, a.known = port, nil
+	}
 	if a.known == nil {
 		objects, err := a.read(ctx)
 		if err != nil {

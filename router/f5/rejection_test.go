@@ -102,7 +102,7 @@ func TestRejectedObjectDoesNotStopOthers(t *testing.T) {
 	}
 }
 
-func TestTunnelFollowsNodes(t *testing.T) {
+func TestTunnelFollowsNodesAndPort(t *testing.T) {
 	var network bigiptest.Network
 	simulated := bigiptest.New(t, bigiptest.Options{Network: func(n bigiptest.Network) { network = n }})
 	variables := map[string]string{"INTERNAL_ADDRESS": "192.0.2.9", "VXLAN_GW_CIDR": "10.131.0.1/14"}
@@ -115,7 +115,7 @@ func TestTunnelFollowsNodes(t *testing.T) {
 		}
 		sync(t, a, simulated, state)
 		want := min(len(nodes), 2)
-		if len(network.Endpoints) != want || network.ID != 0 || network.Local.String() != "192.0.2.9" || network.Gateway.String() != "10.131.0.1/14" {
+		if len(network.Endpoints) != want || network.ID != 0 || network.Port != 4789 || network.Local.String() != "192.0.2.9" || network.Gateway.String() != "10.131.0.1/14" {
 			t.Errorf("with the nodes %v, the network is %+v", nodes, network)
 		}
 		if want > 0 && network.Endpoints["0a:0a:c0:00:02:02"].String() != "192.0.2.2" {
@@ -130,5 +130,16 @@ func TestTunnelFollowsNodes(t *testing.T) {
 	sync(t, New(configOf(t, simulated, variables)), simulated, state)
 	if network.Gateway.String() != "10.131.0.2/14" {
 		t.Errorf("after a change, the gateway is %s", network.Gateway)
+	}
+	variables["INTERNAL_ADDRESS"] = "192.0.2.10"
+	a = New(configOf(t, simulated, variables))
+	sync(t, a, simulated, state)
+	if network.Local.String() != "192.0.2.10" || network.Gateway.String() != "10.131.0.2/14" {
+		t.Errorf("after a change of the address, the network is %+v", network)
+	}
+	state.VXLANPort, state.Nodes = 4790, []netip.Addr{netip.MustParseAddr("192.0.2.1")}
+	sync(t, a, simulated, state)
+	if network.Port != 4790 || len(network.Endpoints) != 1 {
+		t.Errorf("after a change of the port, the network is %+v", network)
 	}
 }

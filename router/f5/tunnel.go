@@ -7,39 +7,25 @@ import (
 	"net/netip"
 )
 
-// Object names for native integration. vxlanPort is the VXLAN port on the nodes.
+// Object names for native integration.
 const (
 	tunnelProfile = "vxlan-ose"
 	tunnelName    = "vxlan5000"
 	gatewayName   = "openshift_vxlan_gateway"
-	vxlanPort     = 4789
 )
+
+// defaultVXLANPort is the nodes' VXLAN port unless the cluster's configuration changes it.
+const defaultVXLANPort = 4789
 
 // readTunnel creates the tunnel and the appliance's address in the pod network, and reads the
 // tunnel's forwarding database. The tunnel has network ID 0, so that the appliance can reach the
 // pods in all projects.
 func (a *Appliance) readTunnel(ctx context.Context, records *objects[string]) error {
-	partition := a.config.Partition
-	err := ensureObject(ctx, a.client, "net/tunnels/vxlan", partition, tunnelProfile, map[string]any{
-		"floodingType": "multipoint", "port": vxlanPort,
-	})
-	if err != nil {
+	if err := a.ensureTunnel(ctx); err != nil {
 		return fmt.Errorf("native integration, which needs the license sdn-services on the appliance: %w", err)
 	}
-	local := a.config.Internal.String()
-	if err := a.replace(ctx, "net/tunnels/tunnel", tunnelName, map[string]any{"localAddress": local}, map[string]any{
-		"localAddress": local, "key": 0, "profile": partition + "/" + tunnelProfile,
-	}); err != nil {
-		return err
-	}
-	gateway := a.config.Gateway.String()
-	if err := a.replace(ctx, "net/self", gatewayName, map[string]any{"address": gateway}, map[string]any{
-		"address": gateway, "vlan": partition + "/" + tunnelName, "allowService": "all", "trafficGroup": "/Common/traffic-group-local-only",
-	}); err != nil {
-		return err
-	}
 	*records = objects[string]{
-		collection: "net/fdb/tunnel/" + escape(partition+"/"+tunnelName) + "/records",
+		collection: "net/fdb/tunnel/" + escape(a.config.Partition+"/"+tunnelName) + "/records",
 		create:     func(endpoint string) map[string]any { return map[string]any{"endpoint": endpoint} },
 		change:     func(endpoint string) map[string]any { return map[string]any{"endpoint": endpoint} },
 	}
@@ -48,23 +34,48 @@ func (a *Appliance) readTunnel(ctx context.Context, records *objects[string]) er
 	})
 }
 
-// replace creates an object. If the object already exists with different values, replace deletes it
-// first.
-func (a *Appliance) replace(ctx context.Context, collection, name string, values, body map[string]any) error {
-	path := collection + "/" + escape(a.config.Partition+"/"+name)
-	present := map[string]any{}
-	err := a.client.get(ctx, path, &present)
-	if err != nil && !is(err, http.StatusNotFound) {
-		return err
+// ensureTunnel creates the objects of the tunnel. Each of them refers to the previous one, and an
+// object in use cannot be deleted. Therefore, if an object has another value, ensureTunnel first
+// deletes all objects that follow it.
+func (a *Appliance) ensureTunnel(ctx context.Context) error {
+	partition := a.config.Partition
+	objects := []struct {
+		collection, name, key string
+		value                 any // of the key, which can change
+		body                  map[string]any
+	}{
+		{"net/tunnels/vxlan", tunnelProfile, "port", a.port, map[string]any{"floodingType": "multipoint"}},
+		{"net/tunnels/tunnel", tunnelName, "localAddress", a.config.Internal.String(), map[string]any{"key": 0, "profile": partition + "/" + tunnelProfile}},
+		{"net/self", gatewayName, "address", a.config.Gateway.String(), map[string]any{
+			"vlan": partition + "/" + tunnelName, "allowService": "all", "trafficGroup": "/Common/traffic-group-local-only",
+		}},
 	}
-	for key, value := range values {
-		if err == nil && present[key] != value {
-			if err := a.client.call(ctx, http.MethodDelete, path, nil, nil); err != nil {
-				return fmt.Errorf("replace %q of the appliance: %w", name, err)
-			}
+	differs := false
+	var obsolete []string // the last object first
+	for _, o := range objects {
+		path, present := o.collection+"/"+escape(partition+"/"+o.name), map[string]any{}
+		switch err := a.client.get(ctx, path, &present); {
+		case is(err, http.StatusNotFound):
+			continue
+		case err != nil:
+			return err
+		}
+		if differs = differs || fmt.Sprint(present[o.key]) != fmt.Sprint(o.value); differs {
+			obsolete = append([]string{path}, obsolete...)
 		}
 	}
-	return ensureObject(ctx, a.client, collection, a.config.Partition, name, body)
+	for _, path := range obsolete {
+		if err := a.client.call(ctx, http.MethodDelete, path, nil, nil); err != nil {
+			return fmt.Errorf("replace %q of the appliance: %w", path, err)
+		}
+	}
+	for _, o := range objects {
+		o.body[o.key] = o.value
+		if err := ensureObject(ctx, a.client, o.collection, partition, o.name, o.body); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // syncRecords updates the tunnel's forwarding database to contain all nodes.
