@@ -39,7 +39,44 @@ func NewFiles(t testing.TB) Files {
 
 // Node returns the NodeConfig settings that make the host use flannel's CNI configuration.
 func (f Files) Node() string {
-	return fmt.Sprintf("kubeletArguments: {cni-conf-dir: [%q], cni-bin-dir: [%q]}", f.path("net.d"), Plugins)
+	return fmt.Sprintf("kubeletArguments: {cni-conf-dir: [%q], cni-bin-dir: [%q]}", f.path("net.d"), Plugins+","+f.dir)
+}
+
+// recorder is a CNI plugin that writes its arguments to a file, and changes nothing. A plugin gets
+// the result of the previous plugin as part of its configuration.
+const recorder = `#!/bin/sh
+configuration=$(cat)
+if [ "$CNI_COMMAND" = ADD ]; then
+	echo "$CNI_ARGS" >>"$0.log"
+	echo "$configuration" | sed 's/^.*"prevResult":\(.*\),"type":"recorder".*$/\1/'
+fi
+`
+
+// Record adds a CNI plugin to the host's configuration that records its arguments.
+func (f Files) Record(t testing.TB) {
+	t.Helper()
+	path := f.path(filepath.Join("net.d", "10-flannel.conflist"))
+	content, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(f.path("recorder"), []byte(recorder), 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const last = `"capabilities": {"portMappings": true}}`
+	if !bytes.Contains(content, []byte(last)) {
+		t.Fatalf("the configuration has no plugin portmap:\n%s", content)
+	}
+	write(t, path+".new", strings.Replace(string(content), last, last+`, {"type": "recorder"}`, 1))
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Recorded returns the arguments (CNI_ARGS) that the plugin of Record has received, one pod a line.
+func (f Files) Recorded() string {
+	content, _ := os.ReadFile(f.path("recorder.log"))
+	return string(content)
 }
 
 // Environment returns the path of the file with the service's settings, which is

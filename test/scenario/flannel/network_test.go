@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slipway-platform/slipway/internal/networkplugin"
 	"github.com/slipway-platform/slipway/test/kit"
 	"github.com/slipway-platform/slipway/test/kit/flannel"
 )
@@ -55,6 +56,85 @@ func TestFlannelConnectsPods(t *testing.T) {
 				t.Errorf("flannel's subnet of %s is %s, the subnet of the node is %s", host.Node, subnetOf(host), cidr)
 			}
 		}
+	})
+	t.Run("LabelsForOtherPlugins", func(t *testing.T) { checkLabels(t, h.Hosts[0]) })
+	t.Run("ChangeToOwnNetwork", h.checkChange)
+}
+
+// labeled is a pod with a label of Nuage's plug-in, as in OpenShift Container Platform 3.9
+// Architecture, 5.3.3.
+const labeled = `
+apiVersion: v1
+kind: Pod
+metadata: {name: labeled, labels: {nuage.io/policy-group: zone-a}}
+spec:
+  nodeSelector: {kubernetes.io/hostname: %s}
+  terminationGracePeriodSeconds: 1
+  containers: [{name: main, image: %s, command: [sleep, "3600"]}]
+`
+
+// checkLabels checks that a CNI plugin gets the name of a pod, with which it can read the pod's
+// labels from the API.
+func checkLabels(t *testing.T, host *flannel.Host) {
+	c := host.For(t)
+	host.Files.Record(t)
+	c.WaitFor("arguments of the plugin", func(context.Context) error {
+		c.Apply(fmt.Sprintf(labeled, host.Node, kit.ToolsImage))
+		c.WaitPodRunning("labeled")
+		recorded := host.Files.Recorded()
+		if strings.Contains(recorded, "K8S_POD_NAMESPACE="+c.Namespace+";K8S_POD_NAME=labeled;") {
+			return nil
+		}
+		c.OC("delete", "pod", "labeled") // the pod started before the runtime read the configuration
+		return fmt.Errorf("the plugin has received %q", recorded)
+	})
+	if labels := c.Pod("labeled").Labels; labels["nuage.io/policy-group"] != "zone-a" {
+		t.Errorf("labels of the pod: %v", labels)
+	}
+	c.OC("delete", "pod", "labeled")
+}
+
+// checkChange changes a cluster to Slipway's own network, as the guide describes. The pods have
+// flannel's network before.
+func (h hosts) checkChange(t *testing.T) {
+	for _, host := range h.Hosts {
+		host.MustSlipway("down")
+	}
+	h.stop(t)
+	for _, host := range h.Hosts {
+		content, err := os.ReadFile(host.MasterFile())
+		if err != nil || !strings.Contains(string(content), "networkPluginName: cni") {
+			t.Fatalf("%s: %v\n%s", host.MasterFile(), err, content)
+		}
+		content = []byte(strings.Replace(string(content), "networkPluginName: cni", "networkPluginName: "+networkplugin.NetworkPolicy, 1))
+		if err := os.WriteFile(host.MasterFile(), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		host.MustSlipway("up")
+	}
+	c := h.Hosts[0].For(t)
+	for i, host := range h.Hosts {
+		from, to := "pod-"+h.Hosts[1-i].Node, "pod-"+host.Node
+		c.WaitFor("page of "+to, func(context.Context) error {
+			page, err := c.TryOC("exec", from, "--", "timeout", "5", "wget", "-q", "-O", "-", "http://"+c.Pod(to).Status.PodIP+":8080/")
+			if err == nil && !strings.Contains(page, "I am "+to) {
+				err = fmt.Errorf("the page is %q", page)
+			}
+			return err
+		})
+		c.WaitFetch(from, fmt.Sprintf("http://%s.%s.svc/", to, c.Namespace), "I am "+to)
+		if list := routes(t, host); strings.Contains(list, "cni0") || strings.Contains(list, "flannel") || !strings.Contains(list, "slipway0") {
+			t.Errorf("routes of %s:\n%s", host.Node, list)
+		}
+	}
+	// Slipway's own network enforces policies.
+	c.Apply("{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: deny-all}, spec: {podSelector: {}}}")
+	c.WaitFor("isolation by the policy", func(context.Context) error {
+		page, err := c.TryOC("exec", "pod-first", "--", "timeout", "2", "wget", "-q", "-O", "-", "http://"+c.Pod("pod-second").Status.PodIP+":8080/")
+		if err == nil {
+			return fmt.Errorf("the response is %q", page)
+		}
+		return nil
 	})
 }
 
