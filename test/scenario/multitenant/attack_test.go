@@ -2,6 +2,7 @@ package multitenant
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -251,6 +252,31 @@ func TestForgedFramesReachNoOtherHost(t *testing.T) {
 	}
 	s.reach(s.blue, s.blue, true) // their neighbor tables are unchanged
 	s.reach(s.blue, s.red, false)
+}
+
+// TestNodePortsOfOtherProjectsAreOpenOnOtherNodes states what isolation does not cover, as in
+// OpenShift 3.11: a node port is open to every client that can reach the node. Only the node of the
+// client itself sees two pods, and rejects the connection.
+func TestNodePortsOfOtherProjectsAreOpenOnOtherNodes(t *testing.T) {
+	s := sharedTenants(t)
+	hosts := map[string]*kit.Host{"near": s.Cluster, "far": s.second, distant: s.distant}
+	var all []request
+	var own []bool // the entry is the client's own node
+	for client := range hosts {
+		for entry, host := range hosts {
+			addresses := s.blue.addresses("far", host.Address.String())
+			all = append(all, request{s.red, client, addresses[len(addresses)-1], "I am " + s.blue.marker("far")})
+			own = append(own, entry == client)
+		}
+	}
+	s.WaitFor("node ports of all nodes except the client's own", func(context.Context) error {
+		for i, err := range sendAll(all) {
+			if (err != nil) != own[i] {
+				return fmt.Errorf("%s, own node: %t: %w", all[i], own[i], cmp.Or(err, errors.New("the node responds")))
+			}
+		}
+		return nil
+	})
 }
 
 // hasty is a pod that sends its first packets as early as possible.

@@ -272,14 +272,6 @@ spec:
   ingress: [{from: [{ipBlock: {cidr: "%s/128"}}]}]
 `
 
-const firewall = `
-apiVersion: network.openshift.io/v1
-kind: EgressNetworkPolicy
-metadata: {name: default}
-spec:
-  egress: [{type: %s, to: {cidrSelector: "%s"}}]
-`
-
 func TestPoliciesApplyToIPv6(t *testing.T) {
 	s := sharedTenants(t)
 	far := func(client string) request {
@@ -292,28 +284,4 @@ func TestPoliciesApplyToIPv6(t *testing.T) {
 	s.expect(far("near"), true)
 	s.OC("delete", "networkpolicy", "block")
 	s.expect(far("distant"), true)
-
-	server := outside6(t, s.Cluster)
-	leave := request{s.blue, "near", server, "caller [" + s.Second.String() + "]:"}
-	s.expect(leave, true)
-	for _, rule := range [][2]string{{"Deny", s.SecondGateway.String() + "/128"}, {"Deny", "0.0.0.0/0"}, {"Deny", "::/0"}} {
-		s.blue.Apply(fmt.Sprintf(firewall, rule[0], rule[1]))
-		s.expect(leave, false)
-		s.expect(far("near"), true) // the firewall does not apply to pods
-		s.blue.Apply(fmt.Sprintf(firewall, "Allow", rule[1]))
-		s.expect(leave, true)
-	}
-	s.blue.Apply(fmt.Sprintf(firewall, "Deny", "::/0"))
-	s.expect(leave, false)
-	result := s.Slipway("network", "trace", s.blue.Namespace+"/near", s.SecondGateway.String(), server[strings.LastIndex(server, ":")+1:])
-	if !strings.Contains(result.Stdout, "Dropped by table ip6 ") {
-		t.Errorf("slipway network trace:\n%s%s", result.Stdout, result.Stderr)
-	}
-	s.OC("delete", "egressnetworkpolicy", "default")
-
-	// A project with only an IPv4 egress address cannot send IPv6 packets outside the cluster.
-	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", s.inSegment(209))
-	s.expect(leave, false)
-	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs")
-	s.expect(leave, true)
 }

@@ -374,6 +374,12 @@ func TestProjectsAreIsolatedJoinedAndGlobal(t *testing.T) {
 		t.Errorf("network ID of a global project: %s", id)
 	}
 	s.reach(s.blue, s.red, true)
+	s.podNetwork("isolate-projects", "--selector=open=true")
+	s.reach(s.blue, s.red, false)
+	s.podNetwork("join-projects", "--to="+s.blue.Namespace, "--selector=open=true")
+	if blue, red := s.blue.netID(), s.red.netID(); blue != red {
+		t.Errorf("network IDs of projects joined by a label: %s and %s", blue, red)
+	}
 	s.podNetwork("isolate-projects", s.red.Namespace)
 	s.reach(s.blue, s.red, false)
 

@@ -1,0 +1,64 @@
+package multitenant
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+)
+
+// egressRouter is the guide's egress router on the second host, with a service.
+const egressRouter = `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: egress
+  labels: {name: egress}
+  annotations: {pod.network.openshift.io/assign-macvlan: "true"}
+spec:
+  nodeSelector: {kubernetes.io/hostname: %s}
+  initContainers:
+  - name: egress-router
+    image: openshift3/ose-egress-router
+    securityContext: {privileged: true}
+    env:
+    - {name: EGRESS_SOURCE, value: 192.168.12.99/24}
+    - {name: EGRESS_GATEWAY, value: 192.168.12.1}
+    - {name: EGRESS_DESTINATION, value: 203.0.113.25}
+    - {name: EGRESS_ROUTER_MODE, value: init}
+  containers:
+  - name: egress-router-wait
+    image: openshift3/ose-pod
+---
+apiVersion: v1
+kind: Service
+metadata: {name: egress}
+spec: {selector: {name: egress}, ports: [{port: 80}]}
+`
+
+// TestEgressRouterServesPodsOnAllHosts connects to a server outside the cluster, which sees the
+// router's own address, from pods on all hosts. The router is isolated like other pods.
+func TestEgressRouterServesPodsOnAllHosts(t *testing.T) {
+	s := sharedTenants(t)
+	listener, err := s.Neighbor("192.168.12.1/24", "203.0.113.25/32").Listen("tcp4", ":80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		client, _, _ := net.SplitHostPort(r.RemoteAddr)
+		fmt.Fprintf(w, "%s to %s\n", client, r.Context().Value(http.LocalAddrContextKey))
+	})}
+	done := make(chan struct{})
+	go func() { _ = server.Serve(listener); close(done) }()
+	t.Cleanup(func() { server.Close(); <-done })
+
+	s.blue.Apply(fmt.Sprintf(egressRouter, second))
+	router := s.blue.WaitPodRunning("egress").Status.PodIP
+	service := s.blue.OC("get", "service", "egress", "-o", "jsonpath={.spec.clusterIP}")
+	for _, address := range []string{router, service} {
+		for _, pod := range pods() {
+			s.expect(request{s.blue, pod, net.JoinHostPort(address, "80"), "192.168.12.99 to 203.0.113.25:80"}, true)
+		}
+		s.expect(request{s.red, distant, net.JoinHostPort(address, "80"), "to 203.0.113.25"}, false)
+	}
+}
