@@ -113,7 +113,7 @@ func TestEgressRouterIsHTTPProxy(t *testing.T) {
 	r.WaitPodRunning("egress-http-proxy")
 	// The guide's service does not select any pod. Its selector must match the pod's label.
 	r.Apply(guideHTTPProxyService)
-	if addresses := r.OC("get", "endpoints", "egress-1", "-o", "jsonpath={.subsets}"); addresses != "" {
+	if addresses := r.OC("get", "endpoints", "egress-1", "-o", "jsonpath={.subsets}", "--ignore-not-found"); addresses != "" {
 		t.Errorf("the service of the guide has the endpoints %q", addresses)
 	}
 	r.Apply(strings.Replace(guideHTTPProxyService, "    name: egress-1", "    name: egress-http-proxy", 1))
@@ -138,6 +138,34 @@ func TestEgressRouterIsHTTPProxy(t *testing.T) {
 		})
 	}
 	r.OC("delete", "pod", "egress-http-proxy")
+
+	r.Apply(r.fromConfigMap(t, guideHTTPProxy, "EGRESS_HTTP_PROXY_DESTINATION"))
+	r.WaitPodRunning("egress-http-proxy")
+	r.WaitFor("proxy with rules of a ConfigMap", func(context.Context) error {
+		page, err := r.fetch(proxy, "http://www.foobar.com/")
+		if err == nil && !strings.Contains(page, "192.168.12.99 to 203.0.113.26:80") {
+			err = fmt.Errorf("the page is %q", page)
+		}
+		return err
+	})
+	if page, err := r.fetch(proxy, "http://www.example.com/"); err == nil || !strings.Contains(err.Error(), "403 Forbidden") {
+		t.Errorf("a domain that the ConfigMap denies: %q, %v", page, err)
+	}
+	r.OC("delete", "pod", "egress-http-proxy")
+}
+
+// fromConfigMap stores the value of a variable in a ConfigMap. It returns the manifest with a
+// reference to the ConfigMap instead of the value.
+func (r *egressRouter) fromConfigMap(t *testing.T, manifest, variable string) string {
+	t.Helper()
+	const indent = "        "
+	before, after, exists := strings.Cut(manifest, "    - name: "+variable+"\n      value: |\n")
+	if !exists {
+		t.Fatalf("the manifest has no variable %s", variable)
+	}
+	r.OC("delete", "configmap", "egress-destinations", "--ignore-not-found")
+	r.Apply("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: egress-destinations}\ndata:\n  destinations: |\n" + after)
+	return before + "    - name: " + variable + "\n      valueFrom:\n" + indent + "configMapKeyRef: {name: egress-destinations, key: destinations}\n"
 }
 
 func TestEgressRouterIsDNSProxy(t *testing.T) {
@@ -160,7 +188,8 @@ func TestEgressRouterIsDNSProxy(t *testing.T) {
 	}
 	r.OC("delete", "pod", "egress-dns-proxy")
 
-	r.Apply(strings.Replace(guideDNSProxy, "    - name: EGRESS_DNS_PROXY_DEBUG\n      value: \"1\"\n", "", 1))
+	quiet := strings.Replace(guideDNSProxy, "    - name: EGRESS_DNS_PROXY_DEBUG\n      value: \"1\"\n", "", 1)
+	r.Apply(r.fromConfigMap(t, quiet, "EGRESS_DNS_PROXY_DESTINATION"))
 	r.WaitPodRunning("egress-dns-proxy")
 	r.connects("http://egress-dns-svc/", "203.0.113.25:80")
 	if log := r.OC("logs", "egress-dns-proxy"); log != "" {
