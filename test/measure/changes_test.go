@@ -39,7 +39,8 @@ type lane struct {
 }
 
 // TestChangesInForce measures how long changes of networks and policies take until all three hosts
-// enforce them: two hosts on a network segment, and a host behind a router.
+// enforce them: two hosts on a network segment, and a host behind a router. It also measures how
+// long a project has no egress address when a host is lost.
 func TestChangesInForce(t *testing.T) {
 	r := newTable("network-changes")
 	c := kit.Start(t, kit.Options{Segment: true, Node: "nodeName: first", Master: "networkConfig: {networkPluginName: " + networkplugin.Multitenant + "}"})
@@ -62,6 +63,8 @@ func TestChangesInForce(t *testing.T) {
 	r.aim(fmt.Sprintf("project joined on three hosts, with the command, longest of %d", len(joins)), percentile(joins, 100), networkChangeAim)
 	r.aim(fmt.Sprintf("project isolated on three hosts, with the command, longest of %d", len(isolations)), percentile(isolations, 100), networkChangeAim)
 	r.most(fmt.Sprintf("datagrams that arrived after the isolation, of %d", networkChanges*leakDatagrams*len(lanes)), float64(leaked), 0, "%.0f")
+
+	moveEgressAddress(t, r, c, hosts["second"])
 
 	c.OC("adm", "pod-network", "join-projects", "--to=servers", "clients")
 	for _, lane := range lanes {
