@@ -5,6 +5,8 @@ const [project] = process.argv.slice(2);
 
 await open(async (page, context) => {
   await logIn(page, 'developer', `/console/project/${project}/overview`);
+  // The overview contains the reason why pods of a deployment cannot be created.
+  await page.getByRole('list', { name: 'Needs attention' }).getByText(/greedy: Pods cannot be created: .*maximum memory usage per Container is 1Gi/).waitFor();
   await page.getByRole('link', { name: 'Membership' }).click();
   await page.getByRole('tab', { name: /^Users \(1\)/ }).waitFor();
   await page.locator('#member-name').fill('ann');

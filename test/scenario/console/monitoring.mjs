@@ -14,6 +14,16 @@ await open(async (page) => {
   await logIn(page, 'developer', `/console/project/${project}/overview`);
   await page.getByRole('region', { name: 'front' }).getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
 
+  // The overview shows objects without a rollout, builds, and what oc status reports.
+  const warnings = page.getByRole('list', { name: 'Needs attention' });
+  await warnings.getByText(/stuck: It has no node: /).first().waitFor();
+  await page.getByRole('region', { name: 'stuck', exact: true }).getByText('Pending').waitFor();
+  await page.getByRole('list', { name: 'Builds' }).getByRole('listitem').filter({ hasText: 'site-1' }).getByText('Complete').waitFor();
+  await warnings.getByRole('link', { name: 'shop' }).first().waitFor();
+  await page.getByRole('button', { name: /^Show all \d+$/ }).click();
+  await warnings.getByText(/front: It has no liveness probe/).first().waitFor();
+  await shoot(page, 'warnings');
+
   // The user searches from any page.
   const box = page.getByRole('textbox', { name: `Search in project ${project}` });
   await box.fill(labels.service);

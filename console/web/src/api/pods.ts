@@ -1,4 +1,4 @@
-import type { Row } from './types';
+import type { Metadata, Row } from './types';
 import type { Snapshot } from './watch';
 
 /** PodState is the state of a pod, as one of a few words. */
@@ -12,12 +12,16 @@ export interface PodSummary {
   /** status is the status in the server's table, such as CrashLoopBackOff. */
   status: string;
   state: PodState;
+  /** restarts is the number of restarts of all containers. */
+  restarts: number;
+  /** isBare means that no controller, build or deployment owns the pod. */
+  isBare: boolean;
 }
 
 /** summarize parses the server's pod table. */
 export function summarize(table: Snapshot<Row>): PodSummary[] {
   const at = (name: string) => table.columns.findIndex((column) => column.name === name);
-  const [ready, status] = [at('Ready'), at('Status')];
+  const [ready, status, restarts] = [at('Ready'), at('Status'), at('Restarts')];
   return table.items.map((row) => {
     const word = String(row.cells[status] ?? '');
     return {
@@ -26,8 +30,15 @@ export function summarize(table: Snapshot<Row>): PodSummary[] {
       labels: row.metadata.labels ?? {},
       status: word,
       state: row.metadata.deletionTimestamp ? 'terminating' : stateOf(word, String(row.cells[ready] ?? '')),
+      restarts: parseInt(String(row.cells[restarts] ?? 0), 10) || 0, // the cell can be 5 (3m ago)
+      isBare: isBare(row.metadata),
     };
   });
+}
+
+/** isBare reports whether no controller, build or deployment owns a pod. */
+export function isBare({ ownerReferences, annotations, labels }: Metadata): boolean {
+  return !ownerReferences?.some((owner) => owner.controller) && !annotations?.['openshift.io/build.name'] && !labels?.['openshift.io/deployer-pod-for.name'];
 }
 
 const failures = /Error|BackOff|Err|Invalid|Failed|OOMKilled|Evicted|Unknown|DeadlineExceeded|NodeLost/;

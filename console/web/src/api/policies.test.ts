@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { allowances, describeSelector, selectsLabels, type NetworkPolicy } from './policies';
+import { allowances, describeSelector, type NetworkPolicy } from './policies';
+import { selectsLabels } from './selector';
 
 const policy = (name: string, spec: NetworkPolicy['spec']): NetworkPolicy => ({
   apiVersion: 'networking.k8s.io/v1',

@@ -1,7 +1,7 @@
 import type { Condition, KubeObject } from './types';
 
 export interface Route extends KubeObject {
-  spec: { host?: string; path?: string; to?: { name?: string; weight?: number }; alternateBackends?: { name: string; weight?: number }[]; tls?: { termination?: string } };
+  spec: { host?: string; path?: string; to?: { name?: string; weight?: number }; alternateBackends?: { name: string; weight?: number }[]; port?: object; tls?: { termination?: string } };
   status?: { ingress?: { host?: string; routerName?: string; routerCanonicalHostname?: string; conditions?: Condition[] }[] };
 }
 

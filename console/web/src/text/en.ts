@@ -223,15 +223,6 @@ export const text = {
     reveal: 'Reveal values',
     hide: 'Hide values',
   },
-  remedies: {
-    ImagePull: 'Check the name of the image, and that the project may pull it.',
-    ErrImage: 'Check the name of the image, and that the project may pull it.',
-    InvalidImageName: 'Correct the name of the image.',
-    CrashLoop: 'Its container exits soon after it starts. The log of the previous container contains the reason.',
-    OOMKilled: 'Its container needs more memory than its limit allows.',
-    ConfigError: 'A config map or secret that it names does not exist.',
-    Evicted: 'The node ran out of a resource. Set requests that match the needs of the pod.',
-  } as Record<string, string>,
   list: {
     filter: 'Filter',
     filterLabel: (label: string) => `Filter ${label}`,

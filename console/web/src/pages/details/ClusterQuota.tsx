@@ -1,7 +1,8 @@
 import { ExpandableSection, Title } from '@patternfly/react-core';
 import { Link } from 'react-router';
 import type { ClusterQuota as Quota } from '../../api/quota';
-import { describeSelector, type LabelSelector } from '../../api/policies';
+import { describeSelector } from '../../api/policies';
+import type { LabelSelector } from '../../api/selector';
 import { admin } from '../../text/admin';
 import { text } from '../../text/en';
 import { QuotaDonuts } from '../../ui/QuotaDonuts';

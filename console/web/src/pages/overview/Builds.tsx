@@ -1,25 +1,29 @@
-import { Title } from '@patternfly/react-core';
-import { lazy, Suspense } from 'react';
+import { Flex, FlexItem, Label, List, ListItem, Title } from '@patternfly/react-core';
+import { Link } from 'react-router';
 import { pathOf, type Resources } from '../../api/discovery';
 import { useObjects } from '../../api/hooks';
-import { persistent } from '../../app/load';
+import { own } from '../../api/own';
+import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
-import { Loading } from '../../ui/Loading';
-import type { Build } from './BuildTable';
+import { Age } from '../../ui/Age';
 
-/** BuildTable is loaded for projects with builds, because tables are a tenth of the page's size. */
-const BuildTable = lazy(persistent(() => import('./BuildTable')));
+interface Build extends KubeObject {
+  status?: { phase?: string; message?: string };
+}
 
 const buildsID = 'builds.build.openshift.io';
 const maxBuilds = 5;
 
+const colors: Record<string, 'green' | 'red' | 'blue' | 'grey'> = { Complete: 'green', Failed: 'red', Error: 'red', Running: 'blue', Pending: 'blue', New: 'blue' };
+
 /** Builds lists a project's latest builds, if there are any. */
 export function Builds({ project, resources }: { project: string; resources: Resources }) {
   const resource = resources.get(buildsID);
-  return resource ? <List path={pathOf(resource, project)} project={project} /> : null;
+  return resource ? <Latest path={pathOf(resource, project)} project={project} /> : null;
 }
 
-function List({ path, project }: { path: string; project: string }) {
+/** Latest is a list, because the styles and scripts of tables are a tenth of the page's size. */
+function Latest({ path, project }: { path: string; project: string }) {
   const { items } = useObjects<Build>(path);
   const latest = [...items].sort((a, b) => b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp)).slice(0, maxBuilds);
   if (latest.length === 0) {
@@ -28,9 +32,18 @@ function List({ path, project }: { path: string; project: string }) {
   return (
     <>
       <Title headingLevel="h2">{text.overview.builds}</Title>
-      <Suspense fallback={<Loading />}>
-        <BuildTable project={project} builds={latest} />
-      </Suspense>
+      <List isPlain isBordered aria-label={text.overview.builds}>
+        {latest.map(({ metadata, status }) => (
+          <ListItem key={metadata.uid}>
+            <Flex>
+              <Link to={`/project/${project}/${buildsID}/${metadata.name}`}>{metadata.name}</Link>
+              <Label color={own(colors, status?.phase ?? '') ?? 'grey'}>{status?.phase ?? '-'}</Label>
+              <FlexItem flex={{ default: 'flex_1' }}>{status?.message}</FlexItem>
+              <Age of={metadata.creationTimestamp} />
+            </Flex>
+          </ListItem>
+        ))}
+      </List>
     </>
   );
 }

@@ -1,5 +1,5 @@
 import { EmptyState, EmptyStateActions, EmptyStateBody, EmptyStateFooter, PageSection, SearchInput, Stack, StackItem, Title, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
-import { useState } from 'react';
+import { lazy, Suspense, useMemo, useState } from 'react';
 import { Link, useParams } from 'react-router';
 import { pathOf, type Resource, type Resources } from '../../api/discovery';
 import { useObjects, useResources, useTable } from '../../api/hooks';
@@ -7,14 +7,18 @@ import { summarize } from '../../api/pods';
 import type { Route } from '../../api/routes';
 import type { KubeObject } from '../../api/types';
 import { workloadIDs, type Workload } from '../../api/workloads';
+import { persistent } from '../../app/load';
 import { text } from '../../text/en';
 import { Failure } from '../../ui/Failure';
 import { Interrupted } from '../../ui/Interrupted';
 import { Loading } from '../../ui/Loading';
 import { useTitle } from '../../ui/useTitle';
 import { Builds } from './Builds';
-import { Warnings } from './Warnings';
 import { WorkloadCard } from './WorkloadCard';
+
+/** These parts are loaded after the workloads, because they need more of the project's objects. */
+const Warnings = lazy(persistent(() => import('./Warnings')));
+const Others = lazy(persistent(() => import('./Others')));
 
 export interface Service extends KubeObject {
   spec: { selector?: Record<string, string> };
@@ -44,7 +48,7 @@ function Overview({ project, resources }: { project: string; resources: Resource
   const [filter, setFilter] = useState('');
   const { workloads, snapshots } = useWorkloads(project, resources);
   const podTable = useTable(resources.get('pods') as Resource, project);
-  const pods = summarize(podTable);
+  const pods = useMemo(() => summarize(podTable), [podTable]);
   const services = useObjects<Service>(pathOf(resources.get('services') as Resource, project));
   const routes = useObjects<Route>(pathOf(resources.get('routes.route.openshift.io') as Resource, project));
   const all = [...snapshots, podTable, services, routes];
@@ -52,7 +56,8 @@ function Overview({ project, resources }: { project: string; resources: Resource
   if (failed?.error) {
     return <Failure error={failed.error} project={project} />;
   }
-  const shown = workloads.filter(({ workload }) => workload.metadata.name.includes(filter.toLowerCase()));
+  const wanted = filter.toLowerCase();
+  const shown = workloads.filter(({ workload }) => workload.metadata.name.includes(wanted));
   const loaded = snapshots.every((snapshot) => snapshot.loaded);
   return (
     <>
@@ -61,38 +66,50 @@ function Overview({ project, resources }: { project: string; resources: Resource
       </PageSection>
       <PageSection isFilled aria-label={text.overview.title}>
         <Interrupted snapshots={all} />
-        <Warnings project={project} pods={pods} routes={routes.items} />
         {!loaded ? (
           <Loading />
-        ) : workloads.length === 0 ? (
-          <EmptyState headingLevel="h2" titleText={text.overview.empty}>
-            <EmptyStateBody>{text.overview.emptyBody}</EmptyStateBody>
-            <EmptyStateFooter>
-              <EmptyStateActions>
-                <Link to={`/project/${project}/catalog`}>{text.overview.browse}</Link>
-              </EmptyStateActions>
-            </EmptyStateFooter>
-          </EmptyState>
         ) : (
           <>
-            <Toolbar>
-              <ToolbarContent>
-                <ToolbarItem>
-                  <SearchInput aria-label={text.overview.filter} placeholder={text.overview.filter} value={filter} onChange={(_, value) => setFilter(value)} onClear={() => setFilter('')} />
-                </ToolbarItem>
-              </ToolbarContent>
-            </Toolbar>
+            <Suspense>
+              <Warnings project={project} resources={resources} pods={podTable.loaded ? pods : undefined} />
+            </Suspense>
+            {workloads.length > 0 && (
+              <Toolbar>
+                <ToolbarContent>
+                  <ToolbarItem>
+                    <SearchInput aria-label={text.overview.filter} placeholder={text.overview.filter} value={filter} onChange={(_, value) => setFilter(value)} onClear={() => setFilter('')} />
+                  </ToolbarItem>
+                </ToolbarContent>
+              </Toolbar>
+            )}
             <Stack hasGutter>
               {shown.map(({ resource, workload }) => (
                 <StackItem key={workload.metadata.uid}>
                   <WorkloadCard project={project} resource={resource} workload={workload} pods={pods} services={services.items} routes={routes.items} />
                 </StackItem>
               ))}
+              <Suspense fallback={workloads.length === 0 && <Loading />}>
+                <Others project={project} resources={resources} pods={pods} services={services.items} routes={routes.items} filter={wanted} empty={workloads.length === 0 && <Empty project={project} />} />
+              </Suspense>
             </Stack>
           </>
         )}
         <Builds project={project} resources={resources} />
       </PageSection>
     </>
+  );
+}
+
+/** Empty links to the catalog from a project without applications. */
+function Empty({ project }: { project: string }) {
+  return (
+    <EmptyState headingLevel="h2" titleText={text.overview.empty}>
+      <EmptyStateBody>{text.overview.emptyBody}</EmptyStateBody>
+      <EmptyStateFooter>
+        <EmptyStateActions>
+          <Link to={`/project/${project}/catalog`}>{text.overview.browse}</Link>
+        </EmptyStateActions>
+      </EmptyStateFooter>
+    </EmptyState>
   );
 }

@@ -1,39 +1,79 @@
-import { Alert, AlertGroup } from '@patternfly/react-core';
+import { Alert, AlertGroup, Button } from '@patternfly/react-core';
+import { useMemo, useState } from 'react';
 import { Link } from 'react-router';
+import { readable, useCollections } from '../../api/collections';
+import { pathOf, type Resource, type Resources } from '../../api/discovery';
+import { newestFirst, type Event } from '../../api/events';
+import { useObjects, useRights, useTables } from '../../api/hooks';
 import type { PodSummary } from '../../api/pods';
-import { admission, type Route } from '../../api/routes';
+import type { LooseObject } from '../../api/types';
+import { ids, type Warning } from '../../api/warnings/state';
+import { warningsOf } from '../../api/warnings/warnings';
+import { linkTo } from '../../app/links';
 import { text } from '../../text/en';
+import { warnings as t } from '../../text/warnings';
 
-const maxWarnings = 5;
+/** maxUrgent and maxShown are the maximum numbers of warnings, before and after a click. */
+const maxUrgent = 5;
+const maxShown = 100;
 
-/** Warnings lists objects that do not work, with links to their pages. */
-export function Warnings({ project, pods, routes }: { project: string; pods: PodSummary[]; routes: Route[] }) {
-  const failed = pods
-    .filter((pod) => pod.state === 'failed')
-    .map((pod) => ({ key: pod.uid, path: `/project/${project}/pods/${pod.name}`, name: pod.name, reason: pod.status, remedy: remedy(pod.status) }));
-  const refused = routes
-    .filter((route) => !admission(route).admitted && admission(route).reason !== '')
-    .map((route) => ({
-      key: route.metadata.uid,
-      path: `/project/${project}/routes.route.openshift.io/${route.metadata.name}`,
-      name: route.metadata.name,
-      reason: admission(route).reason,
-      remedy: '',
-    }));
-  const all = [...failed, ...refused].slice(0, maxWarnings);
-  return (
-    <AlertGroup aria-label={text.overview.warnings}>
-      {all.map((warning) => (
-        <Alert key={warning.key} isInline component="h2" variant="warning" title={`${warning.name}: ${warning.reason}`} actionLinks={<Link to={warning.path}>{warning.name}</Link>}>
-          {warning.remedy}
-        </Alert>
-      ))}
-    </AlertGroup>
-  );
+const variants = { error: 'danger', warning: 'warning', info: 'info' } as const;
+
+interface WarningsProps {
+  project: string;
+  resources: Resources;
+  /** pods contains the project's pods, or is undefined until they are loaded. */
+  pods: PodSummary[] | undefined;
 }
 
-/** remedy returns the usual remedy for a pod's status. */
-function remedy(status: string): string {
-  const entry = Object.entries(text.remedies).find(([part]) => status.includes(part));
-  return entry?.[1] ?? '';
+/** useWarnings watches a project's objects, and returns the problems that oc status reports. */
+function useWarnings({ project, resources, pods }: WarningsProps): Warning[] {
+  const rights = useRights(project);
+  const offered = useMemo(() => readable(Object.values(ids), resources, rights), [resources, rights]);
+  const { snapshots, loaded } = useCollections(offered, project);
+  const [secrets] = useTables(readable(['secrets'], resources, rights), project);
+  const { items: waiting } = useObjects<LooseObject>(pathOf(resources.get('pods') as Resource, project), { fieldSelector: 'status.phase=Pending' });
+  const { items: refusals } = useObjects<Event>(`/api/v1/namespaces/${project}/events`, { fieldSelector: 'reason=FailedCreate' });
+  return useMemo(() => {
+    if (offered.length === 0 || !loaded || !pods) {
+      return []; // an object can only be missing in a complete collection
+    }
+    const of = (id: string) => {
+      const snapshot = snapshots[offered.findIndex((resource) => resource.id === id)];
+      return snapshot?.loaded ? snapshot.items : undefined;
+    };
+    const names = secrets?.loaded ? new Set(secrets.items.map(({ metadata }) => metadata.name)) : undefined;
+    return warningsOf({ project, of, pods, waiting, secrets: names, refusals: newestFirst(refusals) });
+  }, [project, offered, loaded, snapshots, pods, secrets, waiting, refusals]);
+}
+
+/** Warnings lists objects that do not work, with remedies and links to their pages. */
+export default function Warnings(props: WarningsProps) {
+  const warnings = useWarnings(props);
+  const [isExpanded, setExpanded] = useState(false);
+  const urgent = warnings.filter(({ level }) => level !== 'info').slice(0, maxUrgent);
+  const shown = isExpanded ? warnings.slice(0, maxShown) : urgent;
+  return (
+    <>
+      <AlertGroup aria-label={text.overview.warnings}>
+        {shown.map(({ level, resource, name, tab, problem, remedy }) => (
+          <Alert
+            key={`${resource} ${name} ${problem}`}
+            isInline
+            component="h2"
+            variant={variants[level]}
+            title={`${name}: ${problem}`}
+            actionLinks={<Link to={[linkTo(props.resources.get(resource) as Resource, props.project, name), tab].filter(Boolean).join('/')}>{name}</Link>}
+          >
+            {remedy}
+          </Alert>
+        ))}
+      </AlertGroup>
+      {warnings.length > urgent.length && (
+        <Button variant="link" isInline aria-expanded={isExpanded} onClick={() => setExpanded(!isExpanded)}>
+          {isExpanded ? t.showFewer : t.showAll(warnings.length)}
+        </Button>
+      )}
+    </>
+  );
 }

@@ -56,7 +56,7 @@ export function WorkloadCard({ project, resource, workload, pods, services, rout
                 </Title>
               </StackItem>
               {workload.spec.template?.spec?.containers?.map((container) => (
-                <StackItem key={container.name} className="console-mono">
+                <StackItem key={container.name} className="console-image">
                   {container.image}
                 </StackItem>
               ))}

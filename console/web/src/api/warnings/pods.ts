@@ -1,0 +1,22 @@
+import { warnings as t } from '../../text/warnings';
+import type { Condition, KubeObject } from '../types';
+import type { State, Warning } from './state';
+
+/** manyRestarts is the number of container restarts that indicates a problem. */
+const manyRestarts = 5;
+
+/** podWarnings finds pods that fail, restart repeatedly or have no node. */
+export function podWarnings(state: State): Warning[] {
+  const failed = state.pods.flatMap(({ name, status, state: word, restarts }): Warning[] => {
+    if (word === 'failed') {
+      const remedy = Object.entries(t.podRemedies).find(([part]) => status.includes(part))?.[1] ?? '';
+      return [{ level: 'error', resource: 'pods', name, tab: status.includes('CrashLoop') ? 'logs' : undefined, problem: status, remedy }];
+    }
+    return word !== 'completed' && restarts >= manyRestarts ? [{ level: 'warning', resource: 'pods', name, tab: 'logs', ...t.restarts(restarts) }] : [];
+  });
+  const unscheduled = (state.waiting as unknown as (KubeObject & { status?: { conditions?: Condition[] } })[]).flatMap(({ metadata: { name }, status }): Warning[] => {
+    const condition = status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False');
+    return condition ? [{ level: 'warning', resource: 'pods', name, ...t.noNode(condition.message ?? '') }] : [];
+  });
+  return [...failed, ...unscheduled];
+}
