@@ -1,5 +1,6 @@
-// An administrator determines why a pod with a FlexVolume does not start.
-import { check, logIn, open } from './browser.mjs';
+// An administrator determines why a pod with a FlexVolume does not start, and why a
+// claim waits.
+import { address, check, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
 const failure = /the file server does not respond/;
@@ -12,6 +13,13 @@ await open(async (page) => {
   await page.getByText(failure).first().waitFor();
   await check(page, 'pod-that-waits');
 
+  // So does the page of a claim.
+  await page.goto(`${address}/console/project/${project}/persistentvolumeclaims/lost`);
+  await page.getByRole('heading', { name: 'Why this claim waits' }).waitFor();
+  await page.getByText('A volume cannot be created').or(page.getByText('No volume matches')).first().waitFor();
+  await page.getByText(/none-of-these/).first().waitFor();
+  await check(page, 'claim-that-waits');
+
   await page.getByRole('link', { name: 'Slipway' }).click();
   await page.getByRole('link', { name: 'Cluster administration' }).click();
   await page.getByRole('link', { name: 'Storage drivers' }).click();
@@ -19,6 +27,7 @@ await open(async (page) => {
   await row.getByText(/^mount: failure \(\d+\)$/).waitFor();
   await page.getByRole('grid', { name: 'Volumes that fail' }).or(page.getByRole('table', { name: 'Volumes that fail' })).getByText(failure).first().waitFor();
   await check(page, 'storage-drivers');
+  await page.getByRole('link', { name: `PersistentVolumeClaim ${project}/lost` }).first().waitFor();
   await page.getByRole('link', { name: `Pod ${project}/reader` }).first().click();
   await page.getByRole('heading', { name: 'reader', level: 1 }).waitFor();
 });

@@ -41,6 +41,7 @@ unmount) echo '{"status": "Success"}' ;;
 esac
 `
 
+// unmountable contains a pod whose volume cannot be mounted, and a claim of a class that does not exist.
 const unmountable = `
 apiVersion: v1
 kind: Pod
@@ -55,4 +56,12 @@ spec:
   volumes:
   - name: files
     flexVolume: {driver: example.com/broken}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: lost}
+spec:
+  storageClassName: none-of-these
+  accessModes: [ReadWriteOnce]
+  resources: {requests: {storage: 1Mi}}
 `

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
-import { driversOf } from './drivers';
+import { driversOf, isExpanding, isVolumeFailure, volumeEvents, type VolumeEvent } from './drivers';
 import { samplesOf } from './metrics';
+import type { LooseObject } from './types';
 
 const metrics = `# HELP slipway_flexvolume_operation_seconds Duration
 # TYPE slipway_flexvolume_operation_seconds histogram
@@ -23,4 +24,25 @@ it('reads the calls, errors and mean time of each driver', () => {
 
 it('reads labels with quotes, backslashes and braces', () => {
   expect(samplesOf('a{b="x\\"y\\\\n",c="}"} 1e3\n', 'a')).toEqual([{ name: 'a', labels: { b: 'x"y\\n', c: '}' }, value: 1000 }]);
+});
+
+const event = (reason: string, lastTimestamp: string) => ({ reason, lastTimestamp, metadata: { creationTimestamp: '' } }) as VolumeEvent;
+
+it.each([
+  ['ProvisioningFailed', true],
+  ['FailedDetachVolume', true],
+  ['SnapshotCreationFailed', true],
+  ['WaitForFirstConsumer', false],
+  ['Scheduled', false],
+])('recognizes failures of volumes, claims and snapshots: %s', (reason, want) => expect(isVolumeFailure(event(reason, '1'))).toBe(want));
+
+it('explains why a claim waits: by failures, or by the newest event about a wait', () => {
+  const waits = [event('ExternalProvisioning', '2'), event('Pulled', '4'), event('WaitForFirstConsumer', '1')];
+  expect(volumeEvents(waits).map(({ reason }) => reason)).toEqual(['ExternalProvisioning']);
+  expect(volumeEvents([...waits, event('ProvisioningFailed', '2'), event('FailedBinding', '3')]).map(({ reason }) => reason)).toEqual(['FailedBinding', 'ProvisioningFailed']);
+});
+
+it('recognizes claims that expand', () => {
+  const claim = (type: string, status: string) => ({ status: { conditions: [{ type, status }] } }) as unknown as LooseObject;
+  expect([claim('FileSystemResizePending', 'True'), claim('Resizing', 'False'), {} as LooseObject].map(isExpanding)).toEqual([true, false, false]);
 });

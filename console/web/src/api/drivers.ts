@@ -1,6 +1,7 @@
+import { newestFirst } from './events';
 import { get, send } from './http';
 import { samplesOf, type Sample } from './metrics';
-import type { KubeObject } from './types';
+import type { Condition, KubeObject, LooseObject } from './types';
 
 /** Driver contains a node's metrics for a FlexVolume driver since the node started. */
 export interface Driver {
@@ -61,8 +62,27 @@ export async function readDrivers(): Promise<Drivers> {
   return result;
 }
 
-/** volumeReasons contains the reasons of events about volumes that a pod cannot use. */
-export const volumeReasons = ['FailedMount', 'FailedAttachVolume', 'FailedMapVolume'];
+/** failureReasons contains the reasons of events about volumes, claims and snapshots that fail. */
+const failureReasons = [
+  'FailedMount',
+  'FailedAttachVolume',
+  'FailedMapVolume',
+  'FailedUnMount',
+  'FailedDetachVolume',
+  'ProvisioningFailed',
+  'VolumeFailedDelete',
+  'VolumeResizeFailed',
+  'FileSystemResizeFailed',
+  'SnapshotCreationFailed',
+  'SnapshotContentCreationFailed',
+  'SnapshotDeleteError',
+  'FailedBinding',
+  'ClaimMisbound',
+  'VolumeMismatch',
+];
+
+/** waitReasons contains the reasons of events about claims that wait without a failure. */
+const waitReasons = ['WaitForFirstConsumer', 'WaitForPodScheduled', 'ExternalProvisioning', 'Provisioning', 'Resizing', 'FileSystemResizeRequired'];
 
 export interface VolumeEvent extends KubeObject {
   reason?: string;
@@ -73,7 +93,22 @@ export interface VolumeEvent extends KubeObject {
   eventTime?: string | null;
 }
 
-/** isVolumeFailure reports whether an event explains why a pod cannot use a volume. */
+/** isVolumeFailure reports whether an event explains why a volume cannot be used or changed. */
 export function isVolumeFailure(event: VolumeEvent): boolean {
-  return volumeReasons.includes(event.reason ?? '');
+  return failureReasons.includes(event.reason ?? '');
+}
+
+/**
+ * volumeEvents returns the events that explain why an object waits for its volumes: the failures,
+ * newest first, or the newest event about a wait if there are no failures.
+ */
+export function volumeEvents(events: VolumeEvent[]): VolumeEvent[] {
+  const failures = newestFirst(events.filter(isVolumeFailure));
+  return failures.length > 0 ? failures : newestFirst(events.filter(({ reason }) => waitReasons.includes(reason ?? ''))).slice(0, 1);
+}
+
+/** isExpanding reports whether a claim requests a larger volume than it has. */
+export function isExpanding({ status }: LooseObject): boolean {
+  const conditions = (status as { conditions?: Condition[] } | undefined)?.conditions ?? [];
+  return conditions.some(({ type, status }) => status === 'True' && /Resiz/.test(type));
 }

@@ -5,7 +5,9 @@ import { Link } from 'react-router';
 import { isVolumeFailure, readDrivers, type Driver, type VolumeEvent } from '../../api/drivers';
 import { lastSeen, newestFirst } from '../../api/events';
 import { useObjects } from '../../api/hooks';
+import { own } from '../../api/own';
 import type { KubeObject } from '../../api/types';
+import { drivers as t } from '../../text/drivers';
 import { text } from '../../text/en';
 import { Age } from '../../ui/Age';
 import { Failure } from '../../ui/Failure';
@@ -46,14 +48,14 @@ export function Component() {
           <Stack hasGutter>
             {drivers.data.unreachable.map(({ node, reason }) => (
               <StackItem key={node}>
-                <Alert isInline component="h2" variant="warning" title={text.drivers.unreachable(node)}>
+                <Alert isInline component="h2" variant="warning" title={t.unreachable(node)}>
                   {reason}
                 </Alert>
               </StackItem>
             ))}
             <StackItem>
               <Card>
-                <CardTitle component="h2">{text.drivers.flexVolume}</CardTitle>
+                <CardTitle component="h2">{t.flexVolume}</CardTitle>
                 <CardBody>
                   <FlexVolumes drivers={drivers.data.drivers} />
                   <Button variant="secondary" isDisabled={drivers.isFetching} onClick={() => void drivers.refetch()}>
@@ -64,7 +66,7 @@ export function Component() {
             </StackItem>
             <StackItem>
               <Card>
-                <CardTitle component="h2">{text.drivers.csi}</CardTitle>
+                <CardTitle component="h2">{t.csi}</CardTitle>
                 <CardBody>
                   <CSI drivers={csi.items} nodes={nodes.items} />
                 </CardBody>
@@ -72,7 +74,7 @@ export function Component() {
             </StackItem>
             <StackItem>
               <Card>
-                <CardTitle component="h2">{text.drivers.failures}</CardTitle>
+                <CardTitle component="h2">{t.failures}</CardTitle>
                 <CardBody>
                   <Failures events={failures.slice(0, maxEvents)} />
                 </CardBody>
@@ -87,43 +89,43 @@ export function Component() {
 
 function FlexVolumes({ drivers }: { drivers: Driver[] }) {
   if (drivers.length === 0) {
-    return <EmptyState headingLevel="h3" titleText={text.drivers.noCalls} />;
+    return <EmptyState headingLevel="h3" titleText={t.noCalls} />;
   }
   return (
-    <Table aria-label={text.drivers.flexVolume} variant="compact">
+    <Table aria-label={t.flexVolume} variant="compact">
       <Thead>
         <Tr>
-          <Th>{text.drivers.driver}</Th>
+          <Th>{t.driver}</Th>
           <Th>{text.pod.node}</Th>
-          <Th>{text.drivers.health}</Th>
-          <Th>{text.drivers.calls}</Th>
-          <Th>{text.drivers.mean}</Th>
-          <Th>{text.drivers.inFlight}</Th>
+          <Th>{t.health}</Th>
+          <Th>{t.calls}</Th>
+          <Th>{t.mean}</Th>
+          <Th>{t.inFlight}</Th>
         </Tr>
       </Thead>
       <Tbody>
         {drivers.map((driver) => (
           <Tr key={`${driver.node} ${driver.name}`}>
-            <Td dataLabel={text.drivers.driver}>{driver.name}</Td>
+            <Td dataLabel={t.driver}>{driver.name}</Td>
             <Td dataLabel={text.pod.node}>
               <Link to={`/cluster/nodes/${driver.node}`}>{driver.node}</Link>
             </Td>
-            <Td dataLabel={text.drivers.health}>
+            <Td dataLabel={t.health}>
               {driver.failures.length === 0 ? (
-                <Label color="green">{text.drivers.healthy}</Label>
+                <Label color="green">{t.healthy}</Label>
               ) : (
-                <LabelGroup numLabels={8} aria-label={text.drivers.failuresOf(driver.name)}>
+                <LabelGroup numLabels={8} aria-label={t.failuresOf(driver.name)}>
                   {driver.failures.map(({ operation, kind, count }) => (
                     <Label key={`${operation} ${kind}`} color="red">
-                      {text.drivers.failure(operation, kind, count)}
+                      {t.failure(operation, kind, count)}
                     </Label>
                   ))}
                 </LabelGroup>
               )}
             </Td>
-            <Td dataLabel={text.drivers.calls}>{driver.calls}</Td>
-            <Td dataLabel={text.drivers.mean}>{Number.isNaN(driver.meanSeconds) ? '-' : `${driver.meanSeconds.toFixed(3)} s`}</Td>
-            <Td dataLabel={text.drivers.inFlight}>{driver.inFlight}</Td>
+            <Td dataLabel={t.calls}>{driver.calls}</Td>
+            <Td dataLabel={t.mean}>{Number.isNaN(driver.meanSeconds) ? '-' : `${driver.meanSeconds.toFixed(3)} s`}</Td>
+            <Td dataLabel={t.inFlight}>{driver.inFlight}</Td>
           </Tr>
         ))}
       </Tbody>
@@ -134,14 +136,14 @@ function FlexVolumes({ drivers }: { drivers: Driver[] }) {
 function CSI({ drivers, nodes }: { drivers: KubeObject[]; nodes: CSINode[] }) {
   const names = new Set([...drivers.map(({ metadata }) => metadata.name), ...nodes.flatMap((node) => node.spec?.drivers ?? []).map(({ name }) => name)]);
   if (names.size === 0) {
-    return <EmptyState headingLevel="h3" titleText={text.drivers.noCSI} />;
+    return <EmptyState headingLevel="h3" titleText={t.noCSI} />;
   }
   return (
-    <Table aria-label={text.drivers.csi} variant="compact">
+    <Table aria-label={t.csi} variant="compact">
       <Thead>
         <Tr>
-          <Th>{text.drivers.driver}</Th>
-          <Th>{text.drivers.nodes}</Th>
+          <Th>{t.driver}</Th>
+          <Th>{t.nodes}</Th>
         </Tr>
       </Thead>
       <Tbody>
@@ -149,9 +151,9 @@ function CSI({ drivers, nodes }: { drivers: KubeObject[]; nodes: CSINode[] }) {
           const registered = nodes.filter((node) => node.spec?.drivers?.some((driver) => driver.name === name));
           return (
             <Tr key={name}>
-              <Td dataLabel={text.drivers.driver}>{name}</Td>
-              <Td dataLabel={text.drivers.nodes}>
-                {registered.length > 0 ? registered.map(({ metadata }) => metadata.name).join(', ') : <Label color="red">{text.drivers.unregistered}</Label>}
+              <Td dataLabel={t.driver}>{name}</Td>
+              <Td dataLabel={t.nodes}>
+                {registered.length > 0 ? registered.map(({ metadata }) => metadata.name).join(', ') : <Label color="red">{t.unregistered}</Label>}
               </Td>
             </Tr>
           );
@@ -163,14 +165,14 @@ function CSI({ drivers, nodes }: { drivers: KubeObject[]; nodes: CSINode[] }) {
 
 function Failures({ events }: { events: VolumeEvent[] }) {
   if (events.length === 0) {
-    return <EmptyState headingLevel="h3" titleText={text.drivers.noFailures} />;
+    return <EmptyState headingLevel="h3" titleText={t.noFailures} />;
   }
   return (
-    <Table aria-label={text.drivers.failures} variant="compact">
+    <Table aria-label={t.failures} variant="compact">
       <Thead>
         <Tr>
           <Th>{text.events.last}</Th>
-          <Th>{text.drivers.object}</Th>
+          <Th>{t.object}</Th>
           <Th>{text.details.reason}</Th>
           <Th>{text.details.message}</Th>
         </Tr>
@@ -181,7 +183,7 @@ function Failures({ events }: { events: VolumeEvent[] }) {
             <Td dataLabel={text.events.last}>
               <Age of={lastSeen(event)} />
             </Td>
-            <Td dataLabel={text.drivers.object}>
+            <Td dataLabel={t.object}>
               <Involved event={event} />
             </Td>
             <Td dataLabel={text.details.reason}>{event.reason}</Td>
@@ -195,8 +197,19 @@ function Failures({ events }: { events: VolumeEvent[] }) {
   );
 }
 
+/** resourceIDs contains the resources of the objects that events about volumes involve, by kind. */
+const resourceIDs: Record<string, string> = {
+  Pod: 'pods',
+  PersistentVolumeClaim: 'persistentvolumeclaims',
+  PersistentVolume: 'persistentvolumes',
+  VolumeSnapshot: 'volumesnapshots.snapshot.storage.k8s.io',
+  VolumeSnapshotContent: 'volumesnapshotcontents.snapshot.storage.k8s.io',
+};
+
+/** Involved links to an event's object. */
 function Involved({ event }: { event: VolumeEvent }) {
   const { kind, namespace, name } = event.involvedObject;
   const title = [kind, namespace ? `${namespace}/${name}` : name].join(' ');
-  return kind === 'Pod' && namespace ? <Link to={`/project/${namespace}/pods/${name}`}>{title}</Link> : <>{title}</>;
+  const resource = own(resourceIDs, kind);
+  return resource ? <Link to={`${namespace ? `/project/${namespace}` : '/cluster'}/${resource}/${encodeURIComponent(name)}`}>{title}</Link> : <>{title}</>;
 }

@@ -1,20 +1,19 @@
 import { Alert } from '@patternfly/react-core';
-import { isVolumeFailure, type VolumeEvent } from '../../api/drivers';
-import { newestFirst } from '../../api/events';
+import { isVolumeFailure, volumeEvents, type VolumeEvent } from '../../api/drivers';
 import { useObjects } from '../../api/hooks';
 import type { LooseObject } from '../../api/types';
-import { text } from '../../text/en';
+import { drivers as t } from '../../text/drivers';
 
-/** VolumeFailures shows why a waiting pod has not mounted its volumes. */
-export function VolumeFailures({ pod }: { pod: LooseObject }) {
-  const path = `/api/v1/namespaces/${encodeURIComponent(pod.metadata.namespace ?? '')}/events`;
-  const { items } = useObjects<VolumeEvent>(path, { fieldSelector: `involvedObject.uid=${pod.metadata.uid}` });
-  const failures = newestFirst(items.filter(isVolumeFailure));
-  if (failures.length === 0) {
-    return <p>{text.drivers.noneOfPod}</p>;
+/** VolumeFailures shows why a pod waits for its volumes, or why a claim waits. */
+export function VolumeFailures({ of, none }: { of: LooseObject; none: string }) {
+  const path = `/api/v1/namespaces/${encodeURIComponent(of.metadata.namespace ?? '')}/events`;
+  const { items } = useObjects<VolumeEvent>(path, { fieldSelector: `involvedObject.uid=${of.metadata.uid}` });
+  const events = volumeEvents(items);
+  if (events.length === 0) {
+    return <p>{none}</p>;
   }
-  return failures.map((event) => (
-    <Alert key={event.metadata.uid} isInline component="h2" variant="danger" title={text.drivers.titles[event.reason ?? ''] ?? event.reason}>
+  return events.map((event) => (
+    <Alert key={event.metadata.uid} isInline component="h3" variant={isVolumeFailure(event) ? 'danger' : 'info'} title={t.titles[event.reason ?? ''] ?? event.reason}>
       {event.message}
     </Alert>
   ));

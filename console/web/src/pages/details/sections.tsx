@@ -1,6 +1,7 @@
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { lazy, Suspense, type ReactNode } from 'react';
 import { constraintKey } from '../../api/constraint';
+import { isExpanding } from '../../api/drivers';
 import { isPipeline } from '../../api/pipeline';
 import type { EgressNetworkPolicy } from '../../api/policies';
 import type { ClusterQuota as ClusterQuotaObject, QuotaStatus } from '../../api/quota';
@@ -10,6 +11,7 @@ import type { Container } from '../../api/workloads';
 import { persistent } from '../../app/load';
 import { access } from '../../text/access';
 import { admin } from '../../text/admin';
+import { drivers } from '../../text/drivers';
 import { text } from '../../text/en';
 import { network } from '../../text/network';
 import { nodes } from '../../text/nodes';
@@ -58,6 +60,8 @@ export function sectionsOf(object: LooseObject): [title: string, section: ReactN
       return [[network.routers.decisions, later(<Decisions route={object as unknown as Route} />)]];
     case 'ConfigMap':
       return [[text.details.tabs.data, <Values key="data" values={(object.data ?? {}) as Record<string, string>} />]];
+    case 'PersistentVolumeClaim':
+      return claimSections(object);
     case 'Secret':
       return [[text.details.tabs.data, <Secrets key="data" data={(object.data ?? {}) as Record<string, string>} />]];
     case 'ResourceQuota':
@@ -97,7 +101,7 @@ function podSections(pod: LooseObject): [string, ReactNode][] {
   if (unscheduled?.message) {
     sections.push([text.pod.waiting, <p key="waiting">{unscheduled.message}</p>]);
   } else if (status?.phase === 'Pending') {
-    sections.push([text.pod.waiting, <VolumeFailures key="volumes" pod={pod} />]);
+    sections.push([text.pod.waiting, <VolumeFailures key="volumes" of={pod} none={drivers.noneOfPod} />]);
   }
   const containers = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   if (containers.length > 0) {
@@ -111,6 +115,15 @@ function podSections(pod: LooseObject): [string, ReactNode][] {
     sections.push([access.constraint.title, later(<Constraint pod={pod} />)]);
   }
   return sections;
+}
+
+function claimSections(claim: LooseObject): [string, ReactNode][] {
+  const isPending = (claim.status as { phase?: string } | undefined)?.phase === 'Pending';
+  const events = <VolumeFailures key="events" of={claim} none={drivers.noneOfClaim} />;
+  if (isPending || isExpanding(claim)) {
+    return [[isPending ? drivers.claimWaits : drivers.claimExpands, events]];
+  }
+  return [];
 }
 
 /** portsOf returns the ports of each of a pod's containers, with their names. */
