@@ -2,8 +2,9 @@ import { DescriptionList, DescriptionListDescription, DescriptionListGroup, Desc
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import type { ReactNode } from 'react';
 import { Link } from 'react-router';
-import { resourceOf } from '../../api/discovery';
-import { useResources } from '../../api/hooks';
+import { cellsOf } from '../../api/columns';
+import { resourceOf, type Resource } from '../../api/discovery';
+import { useResources, useTable } from '../../api/hooks';
 import type { Condition, LooseObject } from '../../api/types';
 import { text } from '../../text/en';
 import { Age } from '../../ui/Age';
@@ -13,21 +14,23 @@ import { sectionsOf } from './sections';
 import type { TabProps } from './tabs';
 
 /**
- * Summary is the tab with the fields that every object has, and with additional facts for some
- * kinds.
+ * Summary is the tab with the fields that every object has, and with facts about its kind: the
+ * console's own, or the server's columns.
  */
-export default function Summary({ object, project }: TabProps) {
+export default function Summary({ object, project, resource }: TabProps) {
   const { metadata } = object;
+  const facts = factsOf(object, project);
   const conditions = conditionsOf(object);
   return (
     <Stack hasGutter>
       <StackItem>
         <DescriptionList isHorizontal isCompact>
-          {factsOf(object, project).map(([term, value]) => (
+          {facts.map(([term, value]) => (
             <Fact key={term} term={term}>
               {value}
             </Fact>
           ))}
+          {facts.length === 0 && <ServerFacts resource={resource} project={project} name={metadata.name} />}
           <Fact term={text.details.labels}>
             <Pairs of={metadata.labels} />
           </Fact>
@@ -56,6 +59,16 @@ export default function Summary({ object, project }: TabProps) {
       )}
     </Stack>
   );
+}
+
+/** ServerFacts shows the columns that the server chooses for an object. */
+function ServerFacts({ resource, project, name }: { resource: Resource; project: string | undefined; name: string }) {
+  const table = useTable(resource, project, { fieldSelector: `metadata.name=${name}` });
+  return cellsOf(table).map(([term, value]) => (
+    <Fact key={term} term={term}>
+      <span className="console-break">{value}</span>
+    </Fact>
+  ));
 }
 
 function Fact({ term, children }: { term: string; children: ReactNode }) {

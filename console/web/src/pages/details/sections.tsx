@@ -4,7 +4,7 @@ import { constraintKey } from '../../api/constraint';
 import { isExpanding } from '../../api/drivers';
 import { isPipeline } from '../../api/pipeline';
 import type { EgressNetworkPolicy } from '../../api/policies';
-import type { ClusterQuota as ClusterQuotaObject, QuotaStatus } from '../../api/quota';
+import type { ClusterQuota as ClusterQuotaObject, LimitRange, QuotaStatus } from '../../api/quota';
 import type { Route } from '../../api/routes';
 import type { Condition, LooseObject } from '../../api/types';
 import type { Container } from '../../api/workloads';
@@ -29,6 +29,7 @@ const Constraint = lazy(persistent(() => import('./Constraint')));
 const NodeResources = lazy(persistent(() => import('./node/Resources')));
 const ClusterQuota = lazy(persistent(() => import('./ClusterQuota')));
 const EgressFirewall = lazy(persistent(() => import('../network/EgressFirewall')));
+const Limits = lazy(persistent(() => import('../quota/Limits')));
 const Grants = lazy(persistent(() => import('./Grants')));
 const Decisions = lazy(persistent(() => import('../network/Decisions')));
 const Reach = lazy(persistent(() => import('../network/Reach')));
@@ -66,6 +67,8 @@ export function sectionsOf(object: LooseObject): [title: string, section: ReactN
       return [[text.details.tabs.data, <Secrets key="data" data={(object.data ?? {}) as Record<string, string>} />]];
     case 'ResourceQuota':
       return [[text.sections.quota, <QuotaDonuts key="quota" status={object.status as QuotaStatus | undefined} />]];
+    case 'LimitRange':
+      return [[text.quota.title, later(<Limits range={object as unknown as LimitRange} />)]];
     case 'ClusterResourceQuota':
       return [[text.sections.quota, later(<ClusterQuota quota={object as unknown as ClusterQuotaObject} />)]];
     case 'EgressNetworkPolicy':

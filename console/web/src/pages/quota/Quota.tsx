@@ -1,5 +1,4 @@
 import { Card, CardBody, CardTitle, EmptyState, EmptyStateBody, Label, PageSection, Stack, StackItem, Title } from '@patternfly/react-core';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link, useParams } from 'react-router';
@@ -7,7 +6,7 @@ import { pathOf, type Resource, type Resources } from '../../api/discovery';
 import { isRefusal, type Event } from '../../api/events';
 import { useObjects, useResources } from '../../api/hooks';
 import { get } from '../../api/http';
-import { consumptionOf, limits, type ClusterQuota, type LimitRange, type QuotaStatus, type ResourceQuota } from '../../api/quota';
+import { consumptionOf, type ClusterQuota, type LimitRange, type QuotaStatus, type ResourceQuota } from '../../api/quota';
 import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
 import { EventList } from '../../ui/EventList';
@@ -17,6 +16,7 @@ import { Loading } from '../../ui/Loading';
 import { QuotaDonuts } from '../../ui/QuotaDonuts';
 import { useTitle } from '../../ui/useTitle';
 import { linkTo } from '../../app/links';
+import Limits from './Limits';
 
 const quotaID = 'resourcequotas';
 const clusterQuotaID = 'appliedclusterresourcequotas.quota.openshift.io';
@@ -122,38 +122,5 @@ function Quota({ title, scopes, status }: { title: ReactNode; scopes?: string[];
         <QuotaDonuts status={status} />
       </CardBody>
     </Card>
-  );
-}
-
-function Limits({ range }: { range: LimitRange }) {
-  const rows = (range.spec?.limits ?? []).flatMap((item) => {
-    const names = new Set(limits.flatMap((limit) => Object.keys(item[limit] ?? {})));
-    return [...names].sort().map((resource) => ({ item, resource }));
-  });
-  return (
-    <Table aria-label={text.quota.limits(range.metadata.name)} variant="compact">
-      <Thead>
-        <Tr>
-          <Th>{text.details.type}</Th>
-          <Th>{text.sections.resource}</Th>
-          {limits.map((limit) => (
-            <Th key={limit} modifier="wrap">{text.quota.columns[limit]}</Th>
-          ))}
-        </Tr>
-      </Thead>
-      <Tbody>
-        {rows.map(({ item, resource }) => (
-          <Tr key={`${item.type} ${resource}`}>
-            <Td dataLabel={text.details.type}>{item.type}</Td>
-            <Td dataLabel={text.sections.resource}>{resource}</Td>
-            {limits.map((limit) => (
-              <Td key={limit} dataLabel={text.quota.columns[limit]}>
-                {item[limit]?.[resource] ?? '-'}
-              </Td>
-            ))}
-          </Tr>
-        ))}
-      </Tbody>
-    </Table>
   );
 }
