@@ -30,6 +30,8 @@ await open(async (page, context) => {
   await page.getByText('This value is required.').waitFor();
   expect(await create.isDisabled(), 'the form can be sent without a required value');
   await page.getByLabel('Greeting').fill('Hello from the catalog');
+  const equivalent = await page.getByRole('textbox', { name: 'The same on the command line' }).inputValue();
+  expect(equivalent === `oc new-app -n ${project} --template=openshift/static-page -p 'GREETING=Hello from the catalog'`, `the command is ${equivalent}`);
   await shoot(page, 'template');
   await create.click();
   await page.getByText('The objects have been created').waitFor();

@@ -23,12 +23,14 @@ await open(async (page, context) => {
   await page.getByLabel('Role of the user').waitFor();
   await page.getByLabel('Create a binding').uncheck();
   await page.getByLabel('Role of the user').waitFor({ state: 'detached' });
-  await shoot(page, 'service');
+  const command = page.getByRole('textbox', { name: 'The same on the command line' });
+  expect(/"size": 5\b/.test(await command.inputValue()), `the command is ${await command.inputValue()}`);
+  await check(page, 'service');
   await create.click();
   await page.getByText('The objects have been created').waitFor();
   await page.getByRole('link', { name: 'ServiceInstance shop-db' }).click();
   await page.getByRole('link', { name: /^http:\/\/dashboard\.example\.com/ }).waitFor();
-  await shoot(page, 'service-instance');
+  await check(page, 'service-instance');
   await page.getByRole('button', { name: 'Actions' }).click();
   await page.getByRole('menuitem', { name: 'Edit plan and parameters' }).click();
   const dialog = page.getByRole('dialog');
@@ -52,6 +54,7 @@ await open(async (page, context) => {
   await page.goto(`${root}/servicebindings.servicecatalog.k8s.io/shop-db`);
   await page.getByText('role: reader').waitFor();
   await page.getByRole('link', { name: 'shop-db', exact: true }).first().waitFor();
+  await check(page, 'service-binding');
   await page.goto(`${root}/secrets`);
   await page.getByRole('link', { name: 'shop-db', exact: true }).click();
   await page.getByRole('button', { name: 'Reveal values' }).click();

@@ -2,6 +2,7 @@ import { pathOf, resourceOf, type Resource, type Resources } from './discovery';
 import { ApiError, create, get, post, put } from './http';
 import { text } from '../text/en';
 import type { KubeObject } from './types';
+import { text } from '../text/en';
 
 /** Applied is the result of applying one object. */
 export interface Applied {
@@ -22,7 +23,7 @@ export async function apply(objects: KubeObject[], project: string | undefined, 
   for (const object of objects) {
     const resource = resourceOf(resources, object.apiVersion, object.kind);
     if (!resource) {
-      throw new Error(`The server has no ${object.kind} of ${object.apiVersion}.`);
+      throw new Error(text.failure.unknownKind(object.kind, object.apiVersion));
     }
     try {
       applied.push(await applyOne(object, resource, project, dryRun));
@@ -80,7 +81,7 @@ export async function createAll(objects: KubeObject[], project: string, resource
     for (const object of objects) {
       const resource = resourceOf(resources, object.apiVersion, object.kind);
       if (!resource) {
-        throw new Error(`The server has no ${object.kind} of ${object.apiVersion}.`);
+        throw new Error(text.failure.unknownKind(object.kind, object.apiVersion));
       }
       const namespace = object.metadata.namespace ?? project;
       const version = object.apiVersion.split('/').pop() ?? resource.version;

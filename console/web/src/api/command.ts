@@ -1,3 +1,4 @@
+import { text } from '../text/en';
 import { channels, execProtocol, execURL, failureOf } from './exec';
 
 /** Output is the output of a command. */
@@ -45,7 +46,7 @@ export function runCommand({ namespace, pod, container, command, stdin, progress
     const output = new Collected();
     const errors: BlobPart[] = [];
     let errorSize = 0;
-    let failure: string | undefined = 'the connection was closed';
+    let failure: string | undefined = text.failure.closed;
     const fail = (cause: unknown) => {
       reject(cause instanceof Error ? cause : new Error(String(cause)));
       socket.close();

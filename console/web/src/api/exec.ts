@@ -1,3 +1,4 @@
+import { text } from '../text/en';
 import { proxy } from './http';
 
 /** execProtocol is the WebSocket protocol for commands. */
@@ -47,7 +48,7 @@ export class ExecSession {
         this.reason = failureOf(new TextDecoder().decode(data.subarray(1)));
       }
     };
-    this.socket.onclose = (event) => options.ended(this.reason ?? (event.wasClean ? undefined : 'the connection was closed'));
+    this.socket.onclose = (event) => options.ended(this.reason ?? (event.wasClean ? undefined : text.failure.closed));
   }
 
   /** write sends text that the user typed. */

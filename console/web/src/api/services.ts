@@ -241,7 +241,7 @@ export function valueOf({ type }: Schema, entered: string): unknown {
     case 'number': {
       const value = Number(entered);
       if (!Number.isFinite(value) || (type === 'integer' && !Number.isInteger(value))) {
-        throw new Error(`${entered} is not a number`);
+        throw new Error(text.services.notNumber(entered));
       }
       return value;
     }

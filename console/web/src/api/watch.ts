@@ -2,6 +2,7 @@ import { Backoff } from './backoff';
 import { get, proxy, ApiError } from './http';
 import { Store } from './store';
 import type { Column, KubeObject, Metadata, Row } from './types';
+import { text } from '../text/en';
 
 /** Connection specifies whether a snapshot is current. */
 export type Connection = 'loading' | 'live' | 'interrupted';
@@ -232,7 +233,7 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
         }
         // A failed handshake does not report the reason. A list request does, for example if the
         // session has expired.
-        get(this.address({ limit: '1' })).then(() => reject(new Error('the connection was refused')), reject);
+        get(this.address({ limit: '1' })).then(() => reject(new Error(text.failure.refused)), reject);
       };
     });
   }

@@ -1,4 +1,5 @@
 import { parseAllDocuments, stringify } from 'yaml';
+import { text } from '../text/en';
 import { ApiError, get, put } from './http';
 import type { KubeObject } from './types';
 
@@ -36,7 +37,7 @@ export function parseObjects(source: string): KubeObject[] {
     objects.push(...expand(value));
   }
   if (objects.length === 0) {
-    throw new InvalidText('The text has no object.');
+    throw new InvalidText(text.editor.none);
   }
   return objects;
 }
@@ -44,7 +45,7 @@ export function parseObjects(source: string): KubeObject[] {
 function expand(value: unknown): KubeObject[] {
   const object = value as Partial<KubeObject> & { items?: unknown[] };
   if (typeof value !== 'object' || typeof object.apiVersion !== 'string' || typeof object.kind !== 'string') {
-    throw new InvalidText('Each document needs the fields apiVersion and kind.');
+    throw new InvalidText(text.editor.untyped);
   }
   if (object.kind === 'List' && Array.isArray(object.items)) {
     return object.items.flatMap(expand);

@@ -2,14 +2,17 @@ import { Checkbox, TextInput } from '@patternfly/react-core';
 import { useState } from 'react';
 import { useParams, useSearchParams } from 'react-router';
 import { serviceIcon } from '../../api/catalog';
+import { createCommandOf } from '../../api/equivalent';
 import { validName } from '../../api/projects';
 import { isComplete, orderOf, parametersOf, textsOf, useService, type Service } from '../../api/services';
+import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
 import { Failure } from '../../ui/Failure';
 import { Field } from '../../ui/Field';
 import { Loading } from '../../ui/Loading';
 import { useTitle } from '../../ui/useTitle';
 import { CreateForm } from './CreateForm';
+import { Command } from './fields';
 import { ItemIcon } from './ItemIcon';
 import { ParameterFields, PlanField } from './parameters';
 
@@ -42,6 +45,8 @@ function ServiceForm({ place, of, plans }: Service & { place: string }) {
   const bindingTexts = { ...textsOf(bindingSchema), ...editedBinding };
   const binds = bind && bindable;
   const nameInvalid = validName(name) ? undefined : text.projects.nameInvalid;
+  const valid = plan !== undefined && !nameInvalid && isComplete(schema, texts) && (!binds || isComplete(bindingSchema, bindingTexts));
+  const order = () => orderOf({ name, place, className: of.metadata.name, planName, parameters: parametersOf(schema, texts), binding: binds ? parametersOf(bindingSchema, bindingTexts) : undefined });
   return (
     <CreateForm
       title={of.spec.externalMetadata?.displayName ?? of.spec.externalName}
@@ -49,8 +54,8 @@ function ServiceForm({ place, of, plans }: Service & { place: string }) {
       description={of.spec.externalMetadata?.longDescription ?? of.spec.description ?? ''}
       project={project}
       setProject={setProject}
-      valid={plan !== undefined && !nameInvalid && isComplete(schema, texts) && (!binds || isComplete(bindingSchema, bindingTexts))}
-      objects={async () => ({ objects: orderOf({ name, place, className: of.metadata.name, planName, parameters: parametersOf(schema, texts), binding: binds ? parametersOf(bindingSchema, bindingTexts) : undefined }), message: t.ordered })}
+      valid={valid}
+      objects={async () => ({ objects: order(), message: t.ordered })}
     >
       <PlanField plans={plans} plan={planName} change={setPlanName} />
       <Field id="service-name" label={text.name} required invalid={nameInvalid} help={t.nameHelp}>
@@ -61,6 +66,16 @@ function ServiceForm({ place, of, plans }: Service & { place: string }) {
       {binds && bindingSchema?.properties && (
         <ParameterFields prefix="binding" schema={bindingSchema} texts={bindingTexts} change={(name, value) => setEditedBinding({ ...editedBinding, [name]: value })} />
       )}
+      {valid && project !== '' && <OrderCommand project={project} order={order} />}
     </CreateForm>
   );
+}
+
+/** OrderCommand shows the command with the same effect, unless a parameter is invalid. */
+function OrderCommand({ project, order }: { project: string; order: () => KubeObject[] }) {
+  try {
+    return <Command command={createCommandOf(order(), project)} />;
+  } catch {
+    return null; // the form reports the parameter when it is sent
+  }
 }

@@ -2,12 +2,14 @@ import { TextInput } from '@patternfly/react-core';
 import { useState } from 'react';
 import { useParams, useSearchParams } from 'react-router';
 import { process, tagsOf, useTemplate, type Parameter, type Template } from '../../api/catalog';
+import { templateCommandOf } from '../../api/equivalent';
 import { text } from '../../text/en';
 import { Failure } from '../../ui/Failure';
 import { Field } from '../../ui/Field';
 import { Loading } from '../../ui/Loading';
 import { useTitle } from '../../ui/useTitle';
 import { CreateForm } from './CreateForm';
+import { Command } from './fields';
 import { ItemIcon } from './ItemIcon';
 
 /** Component creates a template's objects. */
@@ -55,6 +57,7 @@ function TemplateForm({ template }: { template: Template }) {
           />
         </Field>
       ))}
+      {project !== '' && !parameters.some(missing) && <Command command={templateCommandOf(template, project, values)} />}
     </CreateForm>
   );
 }

@@ -62,9 +62,10 @@ export function PortField({ port, change }: { port: number; change: (port: numbe
 export function Command({ command }: { command: string }) {
   return (
     <FormGroup label={text.import.command}>
-      <Copyable label={text.import.command}>
+      <Copyable label={text.import.command} isCode={command.includes('\n')}>
         {command}
       </Copyable>
+      {command.includes('="$') && <p>{t.variables}</p>}
     </FormGroup>
   );
 }

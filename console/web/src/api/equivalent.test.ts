@@ -1,0 +1,21 @@
+import { expect, it } from 'vitest';
+import type { Template } from './catalog';
+import { createCommandOf, templateCommandOf } from './equivalent';
+import type { KubeObject } from './types';
+
+const parameters = [{ name: 'NAME', value: 'web' }, { name: 'TITLE', value: '' }, { name: 'USER', generate: 'expression' }, { name: 'DB_PASSWORD' }];
+const template = { metadata: { namespace: 'openshift', name: 'page' }, parameters } as unknown as Template;
+
+it('contains the values that differ from the defaults of the template', () => {
+  expect(templateCommandOf(template, 'blog', { NAME: 'web', TITLE: "It's 1", USER: '', DB_PASSWORD: '' })).toBe(`oc new-app -n blog --template=openshift/page -p 'TITLE=It'\\''s 1'`);
+});
+
+it('contains variables for values that can be secret', () => {
+  expect(templateCommandOf(template, 'blog', { NAME: '', USER: 'ann', DB_PASSWORD: 'opens3same' })).toBe('oc new-app -n blog --template=openshift/page -p NAME= -p USER="$USER" -p DB_PASSWORD="$DB_PASSWORD"');
+});
+
+it('creates objects with one command that no value can end', () => {
+  const command = createCommandOf([{ kind: 'A', data: 'x\nEND\nrm' } as unknown as KubeObject], 'blog');
+  expect(command.split('\n').filter((line) => line === 'END')).toHaveLength(1);
+  expect(JSON.parse(command.replace(/^.*\n/, '').replace(/\nEND$/, ''))).toEqual({ apiVersion: 'v1', kind: 'List', items: [{ kind: 'A', data: 'x\nEND\nrm' }] });
+});
