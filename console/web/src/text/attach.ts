@@ -20,6 +20,15 @@ export const attach = {
   application: 'Application',
   next: 'Continue',
   noApplication: 'This project has no application yet.',
+  link: {
+    action: 'Link a secret',
+    title: 'What the secret is for',
+    body: 'Pods of this service account can use the secret.',
+    secret: 'Secret',
+    use: 'Use',
+    uses: { imagePullSecrets: 'Pull images', secrets: 'Mount as a volume' } as Record<string, string>,
+    linked: 'The secret is already linked for this use.',
+  },
   expand: {
     action: 'Expand',
     title: 'Storage',

@@ -45,6 +45,7 @@ export const dialogs: Dialog[] = [
   editOf('route', edits.route.action, ['Route'], () => import('./edit/Route')),
   editOf('autoscaler', edits.autoscaler.action, ['HorizontalPodAutoscaler'], () => import('./edit/Autoscaler')),
   editOf('attach', attach.action, podOwners, () => import('./edit/Attach')),
+  editOf('link-secret', attach.link.action, ['ServiceAccount'], () => import('./edit/LinkSecret')),
   editOf('service', text.services.update, ['ServiceInstance'], () => import('./edit/ServiceUpdate')),
   {
     key: 'bind',

@@ -17,7 +17,8 @@ interface Volume {
 
 const choicesOf = (labels: Record<string, string>): Choice[] => Object.entries(labels).map(([value, label]) => ({ value, label }));
 
-const namesOf = (collection: string): Source => ({
+/** namesOf returns the source of the names of a project's objects. */
+export const namesOf = (collection: string): Source => ({
   path: (project) => `/api/v1/namespaces/${encodeURIComponent(project)}/${collection}`,
   choices: (items) => items.map(({ metadata: { name } }) => ({ value: name, label: name })),
 });
@@ -49,7 +50,7 @@ function inputsOf(object: LooseObject): Input[] {
 /**
  * appended returns the JSON patch operation that appends a value to a list, which might not exist.
  */
-function appended(path: string, list: unknown, value: object): object {
+export function appended(path: string, list: unknown, value: object): object {
   return Array.isArray(list) ? { op: 'add', path: `${path}/-`, value } : { op: 'add', path, value: [value] };
 }
 
