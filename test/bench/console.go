@@ -51,11 +51,12 @@ type consoleLoad struct {
 }
 
 // consoleWatch contains measurements of a page that shows changes: times in ms and sizes in bytes.
-// Complete is the time from the login until the page contains all pods. Frames and Pictures begin
-// then.
+// Complete is the time from the login until the page contains all pods. The other times begin then.
+// Pictures contains the times from the requests of changes until the page shows them, and Drawings
+// the times from their watch events.
 type consoleWatch struct {
-	Frames, Pictures       []float64
-	Complete, Heap, Memory float64
+	Frames, Pictures, Drawings []float64
+	Complete, Heap, Memory     float64
 }
 
 // webConsole contains the web console's measurements.

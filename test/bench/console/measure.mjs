@@ -1,8 +1,8 @@
 // Measures the web console in the distribution's Chromium and prints the result as JSON:
 //   node measure.mjs load PROJECT ROUNDS     sizes in bytes, times from the login to the overview in ms
 //   node measure.mjs watch PROJECT SECONDS PODS
-//     time from the login to the complete list, and then times from a change to its picture and of
-//     frames, in ms
+//     time from the login to the complete list, and then times from a change and from its watch
+//     event to its picture, and of frames, in ms
 //
 // A change gives a pod the reason "t" and the time of its request, in ms since 1970. A picture is
 // the first frame in which the table contains the reason.
@@ -115,8 +115,23 @@ async function load(rounds) {
   return result;
 }
 
+/** recordArrivals records when watch events of changes arrive. It runs in the page. */
+function recordArrivals() {
+  const arrivals = (window.arrivals = new Map());
+  window.WebSocket = class extends WebSocket {
+    constructor(...parameters) {
+      super(...parameters);
+      this.addEventListener('message', ({ data }) => {
+        const time = typeof data === 'string' && /"t(\d{13})"/.exec(data)?.[1];
+        if (time && !arrivals.has(time)) arrivals.set(time, Date.now());
+      });
+    }
+  };
+}
+
 async function watch(seconds) {
   const { context, page } = await open();
+  await page.addInitScript(recordArrivals);
   const start = await logIn(page, `/console/project/${project}/pods`);
   await page.waitForSelector(`#main table[aria-rowcount="${Number(pods) + 1}"]`);
   const complete = Date.now() - start;
@@ -125,6 +140,7 @@ async function watch(seconds) {
     const end = performance.now() + duration;
     const frames = [];
     const pictures = [];
+    const drawings = [];
     const seen = new Map([...document.querySelectorAll('#main tr')].map((row) => [row.querySelector('a')?.textContent, reason(row)]));
     function reason(row) {
       return [...row.cells].map(({ textContent }) => /^t(\d{13})$/.exec(textContent)?.[1]).find(Boolean);
@@ -140,6 +156,7 @@ async function watch(seconds) {
           if (time && seen.get(name) !== time) {
             seen.set(name, time);
             pictures.push(Date.now() - Number(time));
+            drawings.push(Date.now() - window.arrivals.get(time));
           }
         }
         if (now < end) requestAnimationFrame(frame);
@@ -147,7 +164,7 @@ async function watch(seconds) {
       };
       requestAnimationFrame(frame);
     });
-    return { frames, pictures };
+    return { frames, pictures, drawings };
   }, seconds * 1000);
   await client.send('HeapProfiler.enable');
   await client.send('HeapProfiler.collectGarbage');
