@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/platform/host"
 )
 
-func TestPasswordIsPrintedToTerminalOnly(t *testing.T) {
+func TestNextStepsNameConsoleAndHidePassword(t *testing.T) {
 	h, err := host.Load(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)
@@ -23,6 +23,9 @@ func TestPasswordIsPrintedToTerminalOnly(t *testing.T) {
 		got := out.String()
 		if strings.Contains(got, password) != terminal || strings.Contains(got, h.DeveloperPassword()) == terminal {
 			t.Errorf("terminal is %v: %s", terminal, got)
+		}
+		if address := h.ConsoleURL(); address == "" || !strings.Contains(got, "Web console:\n  "+address+"\n") {
+			t.Errorf("the output does not contain the console's address %q: %s", address, got)
 		}
 	}
 }

@@ -243,7 +243,12 @@ func TestPagesAllowNoForeignCode(t *testing.T) {
 const trap = `
 apiVersion: template.openshift.io/v1
 kind: Template
-metadata: {name: trap, annotations: {openshift.io/display-name: Apache HTTP Server}}
+metadata:
+  name: trap
+  annotations:
+    openshift.io/display-name: Apache HTTP Server
+    openshift.io/documentation-url: javascript:alert(1)
+    description: "<img src=x onerror=alert(1)> [help](javascript:alert(1))"
 parameters: [{name: PLACE, value: NAMESPACE}]
 objects:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: planted, namespace: "${PLACE}"}}

@@ -73,8 +73,13 @@ export async function logIn(page, user, path = '/console/') {
   await page.locator('button[type="submit"], input[type="submit"]').click();
 }
 
-/** shoot saves a screenshot if the test requests them. */
+/**
+ * shoot saves a screenshot if the test requests them. It records links of the page that would run
+ * a script.
+ */
 export async function shoot(page, name) {
+  const links = await page.evaluate(() => [...document.links].filter(({ protocol }) => !/^(https?|mailto):$/.test(protocol)).map(({ outerHTML }) => outerHTML.slice(0, 200)));
+  found.push(...links.map((html) => `${name} has the link ${html}`));
   if (screenshots) {
     mkdirSync(screenshots, { recursive: true });
     await page.screenshot({ path: `${screenshots}/${name}.png` });

@@ -97,6 +97,15 @@ await open(async (page) => {
   await page.getByRole('menuitem', { name: 'Deploy', exact: true }).click();
   await page.getByText('The server accepted the request.').waitFor();
 
+  // The user adds the service's certificates to the application as files.
+  await page.goto(`${root}/deployments.apps/front`);
+  await edit('Add storage or configuration');
+  await dialog.getByLabel('Source').selectOption('configMap');
+  await dialog.getByLabel('Config map').selectOption('kube-root-ca.crt');
+  await dialog.getByLabel('Directory').fill('/certificates');
+  await save.click();
+  await stored();
+
   // Escape closes a dialog without a change.
   await edit('Edit health checks');
   await page.keyboard.press('Escape');
@@ -120,4 +129,12 @@ await open(async (page) => {
   await page.locator('#input-size').fill('64Mi');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('heading', { name: 'restored', level: 1 }).waitFor();
+
+  // The user expands a claim. The driver changes the volume.
+  await page.goto(`${root}/persistentvolumeclaims/data`);
+  await edit('Expand');
+  await dialog.getByLabel('New size').fill('96Mi');
+  await save.click();
+  await stored();
+  await page.locator('dl > div', { hasText: /^Capacity96Mi$/ }).waitFor();
 });

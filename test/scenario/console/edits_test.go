@@ -29,6 +29,7 @@ func TestUserEditsWorkloadsAndTakesSnapshotInForms(t *testing.T) {
 		container + "startupProbe.exec.command}":                                                                   `["test","-d","/"]`,
 		container + "resources}":                                                                                   `{"limits":{"memory":"64Mi"},"requests":{"cpu":"10m","memory":"32Mi"}}`,
 		container + "lifecycle.postStart.exec.command}":                                                            `["true"]`,
+		container + "volumeMounts[0].mountPath} {.spec.template.spec.volumes[0].configMap.name}":                   "/certificates kube-root-ca.crt",
 		"{.spec.strategy.rollingUpdate}":                                                                           `{"maxSurge":2,"maxUnavailable":0}`,
 	} {
 		if got := s.OC("get", "deployment/front", "-o", "jsonpath="+path); got != want {

@@ -1,4 +1,5 @@
 // A user finds, views and edits the objects of a project.
+import { readFileSync } from 'node:fs';
 import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -23,6 +24,11 @@ await open(async (page) => {
   expect((await filter.inputValue()) === 'front Running', 'a reload loses the filter');
   await page.getByRole('link', { name: /^front-/ }).click();
   await page.getByText('Security context constraints', { exact: true }).waitFor();
+  await page.goBack();
+  await page.getByRole('link', { name: /^front-/ }).waitFor();
+  expect((await filter.inputValue()) === 'front Running', 'the Back button loses the filter');
+  await page.goForward();
+  await page.getByText('Security context constraints', { exact: true }).waitFor();
   await page.getByRole('gridcell', { name: 'running' }).or(page.getByRole('cell', { name: 'running' })).waitFor();
 
   await page.getByRole('tab', { name: 'Logs' }).or(page.getByRole('link', { name: 'Logs' })).click();
@@ -33,6 +39,12 @@ await open(async (page) => {
   await page.getByRole('textbox', { name: 'Search in the log' }).fill('listening');
   await log.getByText('<img src=x').waitFor({ state: 'detached' });
   await shoot(page, 'logs');
+  await page.getByRole('checkbox', { name: 'Wrap lines' }).check();
+  await page.locator('.console-log.wrap').waitFor();
+  const download = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download' }).click();
+  const saved = readFileSync(await (await download).path(), 'utf8');
+  expect(saved.includes('ready and listening'), `the downloaded log is ${saved}`);
   await page.getByRole('checkbox', { name: 'Show times' }).check();
   await log.getByText(/^\d{4}-\d\d-\d\dT\S+ ready and listening/).waitFor();
   await page.getByRole('combobox', { name: 'Lines of' }).selectOption({ label: 'Lines of the last hour' });
@@ -71,6 +83,13 @@ await open(async (page) => {
   await shoot(page, 'deployment');
   await page.goto(`${root}/deployments.apps/front/pods`);
   await page.getByRole('img', { name: '2 pods: 2 ready' }).waitFor();
+
+  // The browser keeps the theme.
+  await page.getByRole('button', { name: 'Theme' }).click();
+  await page.getByRole('menuitem', { name: 'Dark theme' }).click();
+  await page.locator('html.pf-v6-theme-dark').waitFor();
+  await page.reload();
+  await page.locator('html.pf-v6-theme-dark').waitFor();
 
   // If the user may not see a page, the page lists users who can grant access.
   await page.goto(`${address}/console/project/kube-system/secrets`);

@@ -1,6 +1,6 @@
 // The session ends while the user types. After a login in another window, the page continues to
 // work.
-import { address, logIn, open, shoot, expect } from './browser.mjs';
+import { address, check, logIn, open, expect } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
 
@@ -16,7 +16,7 @@ await open(async (page, context) => {
   await context.addCookies(cookies.filter((cookie) => cookie.name === '__Host-openshift-console'));
   await page.getByRole('button', { name: 'Check' }).click();
   await page.getByRole('dialog').getByText('Your session has ended').waitFor();
-  await shoot(page, 'session-ended');
+  await check(page, 'session-ended');
   const opened = context.waitForEvent('page');
   await page.getByRole('link', { name: 'Log in' }).click();
   const window = await opened;

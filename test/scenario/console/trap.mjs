@@ -1,12 +1,15 @@
-// An administrator opens objects that another user prepared: a template that takes over the cluster, pods
-// that take over the node, and a build with forged stages.
-import { address, expect, logIn, open } from './browser.mjs';
+// An administrator opens objects that another user prepared: a template that takes over the cluster,
+// pods that take over the node, and a build with forged stages. The user also opens a text that
+// expands to a large object.
+import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [evil, project] = process.argv.slice(2);
 
 await open(async (page) => {
   await logIn(page, 'developer', `/console/catalog/template/${evil}/trap?project=${project}`);
   await page.getByText(`This comes from the project ${evil}`).waitFor();
+  await page.getByText('<img src=x onerror=alert(1)> [help](javascript:alert(1))').waitFor();
+  await shoot(page, 'trap');
   await page.locator(`#field-project option:checked[value="${project}"]`).waitFor({ state: 'attached' });
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByText('Create these objects with your permissions?').waitFor();
@@ -27,4 +30,10 @@ await open(async (page) => {
   const stages = page.getByRole('list', { name: 'Stages of the pipeline' });
   await stages.getByText('__proto__').first().waitFor();
   expect((await stages.getByRole('listitem').count()) === 2, 'the stages are not shown');
+
+  await page.goto(`${address}/console/project/${project}/import`);
+  const levels = [...'abcdefghi'].map((name, index, names) => `${name}: &${name} [${Array(9).fill(index === 0 ? 'x' : `*${names[index - 1]}`).join(', ')}]`);
+  await page.getByRole('textbox', { name: 'YAML editor' }).fill(levels.join('\n'));
+  await page.getByRole('button', { name: 'Check' }).click();
+  await page.getByText('Excessive alias count').first().waitFor();
 });

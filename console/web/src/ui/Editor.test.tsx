@@ -50,4 +50,22 @@ describe('Editor', () => {
     expect(samePlace(Text.of(['a: 1', 'long: line']), Text.of(['a: 1', 'b: 2']), 13)).toBe(9);
     expect(samePlace(Text.of(['a', 'b', 'c']), Text.of(['x']), 4)).toBe(0);
   });
+
+  it('inserts the files that users drop, each as a document', async () => {
+    const { view, onChange } = await show();
+    const drop = new Event('drop', { bubbles: true, cancelable: true });
+    const files = ['kind: A\n\n', 'kind: B'].map((content) => ({ size: content.length, text: () => Promise.resolve(content) })); // jsdom's files have no method text
+    Object.assign(drop, { dataTransfer: { files } });
+    view().contentDOM.dispatchEvent(drop);
+    expect(drop.defaultPrevented).toBe(true);
+    await vi.waitFor(() => expect(onChange).toHaveBeenCalledWith('kind: A\n---\nkind: B\n'));
+  });
+
+  it('does not insert files that are too large', async () => {
+    const { view, onChange } = await show();
+    const drop = new Event('drop', { bubbles: true, cancelable: true });
+    Object.assign(drop, { dataTransfer: { files: [{ size: 5 << 20 }], getData: () => '' } });
+    view().contentDOM.dispatchEvent(drop);
+    expect(onChange).not.toHaveBeenCalled();
+  });
 });
