@@ -130,11 +130,11 @@ await open(async (page) => {
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('heading', { name: 'restored', level: 1 }).waitFor();
 
-  // The user expands a claim. The driver changes the volume.
+  // The user expands a claim.
   await page.goto(`${root}/persistentvolumeclaims/data`);
   await edit('Expand');
   await dialog.getByLabel('New size').fill('96Mi');
   await save.click();
   await stored();
-  await page.locator('dl > div', { hasText: /^Capacity96Mi$/ }).waitFor();
+  await page.locator('dl > div', { hasText: /^Requested96Mi$/ }).waitFor();
 });

@@ -1,4 +1,5 @@
-// A user creates a secret, a claim, a route with two services and an autoscaler in forms.
+// A user creates a secret, links it to a service account, and creates a claim, a route with two
+// services and an autoscaler in forms.
 import { address, expect, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -37,6 +38,14 @@ await open(async (page) => {
   const secret = await read(`/api/v1/namespaces/${project}/secrets/pull`);
   expect(secret.type === 'kubernetes.io/dockerconfigjson' && atob(secret.data['.dockerconfigjson']).includes('"password":"secret words"'), JSON.stringify(secret));
 
+  await page.goto(`${root}/serviceaccounts/default`);
+  await act('Link a secret');
+  await page.getByRole('dialog').getByLabel('Secret').selectOption('pull');
+  await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  const account = await read(`/api/v1/namespaces/${project}/serviceaccounts/default`);
+  expect(account.imagePullSecrets.some(({ name }) => name === 'pull'), JSON.stringify(account));
+
   await page.goto(`${root}/persistentvolumeclaims`);
   await page.getByRole('button', { name: 'Create Persistent Volume Claim' }).click();
   await page.locator('#object-name').fill('data');
@@ -72,6 +81,7 @@ await open(async (page) => {
   await page.locator('#object-name').fill('front');
   await create.click();
   await page.getByRole('heading', { name: 'front', level: 1 }).waitFor();
+  await page.locator('dl > div', { hasText: /^ReferenceDeployment\/front$/ }).waitFor(); // a column of the server
   await edit('Edit autoscaler', 'Maximum number of pods', '5');
   const scaler = await read(`/apis/autoscaling/v2/namespaces/${project}/horizontalpodautoscalers/front`);
   expect(scaler.spec.scaleTargetRef.name === 'front' && scaler.spec.maxReplicas === 5, JSON.stringify(scaler.spec));

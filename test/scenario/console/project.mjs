@@ -76,12 +76,12 @@ await open(async (page, context) => {
   // The project is deleted only after the user types its name.
   await page.getByRole('button', { name: `Actions for ${project}` }).click();
   await page.getByRole('menuitem', { name: 'Delete project' }).click();
-  const remove = page.getByRole('dialog').getByRole('button', { name: 'Delete project' });
+  const remove = page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true });
   await page.getByRole('dialog').getByRole('textbox').fill(project.slice(0, -1));
   expect(await remove.isDisabled(), 'the project can be deleted without its name');
   await page.getByRole('dialog').getByRole('textbox').fill(project);
   await remove.click();
-  await page.getByRole('link', { name: project }).waitFor({ state: 'detached' });
+  await page.getByText('Terminating').or(page.getByText('No project matches the filter')).first().waitFor();
   await page.getByRole('button', { name: 'User menu' }).click();
   await page.getByRole('menuitem', { name: 'Log out' }).click();
   await page.getByRole('heading', { name: 'You are logged out' }).waitFor();
