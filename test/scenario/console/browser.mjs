@@ -116,12 +116,14 @@ const found = [];
 /**
  * cutElements returns elements of the page that are partly beyond its right edge, and that the user
  * cannot scroll into view. It runs in the page.
+ *
+ * The terminal's invisible lines for screen readers keep their width until the next output.
  */
 function cutElements() {
   const main = document.querySelector('#main');
   const edge = Math.min(main?.getBoundingClientRect().right ?? innerWidth, innerWidth) + 1;
   const scrolls = (element) => element !== main && (/auto|scroll|hidden|clip/.test(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
-  const wide = [...(main?.querySelectorAll('*') ?? [])].filter((element) => element.getBoundingClientRect().right > edge && !element.closest('svg') && !scrolls(element));
+  const wide = [...(main?.querySelectorAll('*') ?? [])].filter((element) => element.getBoundingClientRect().right > edge && !element.closest('svg, .xterm-accessibility') && !scrolls(element));
   return wide.slice(-3).map((element) => element.outerHTML.slice(0, 200));
 }
 
