@@ -40,7 +40,7 @@ await open(async (page) => {
 
   await page.goto(`${root}/serviceaccounts/default`);
   await act('Link a secret');
-  await page.getByRole('dialog').getByLabel('Secret', { exact: true }).selectOption('pull');
+  await page.getByRole('dialog').getByRole('combobox', { name: 'Secret' }).selectOption('pull');
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
   await page.getByRole('dialog').waitFor({ state: 'detached' });
   const account = await read(`/api/v1/namespaces/${project}/serviceaccounts/default`);

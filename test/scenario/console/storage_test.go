@@ -41,7 +41,7 @@ unmount) echo '{"status": "Success"}' ;;
 esac
 `
 
-// unmountable contains a pod whose volume cannot be mounted, and a claim whose class does not exist.
+// unmountable contains a pod whose volume cannot be mounted, and a claim whose class is missing.
 const unmountable = `
 apiVersion: v1
 kind: Pod

@@ -1,4 +1,4 @@
-import { Flex, FlexItem, Label, List, ListItem, Title } from '@patternfly/react-core';
+import { Label, List, ListItem, Title } from '@patternfly/react-core';
 import { Link } from 'react-router';
 import { pathOf, type Resources } from '../../api/discovery';
 import { useObjects } from '../../api/hooks';
@@ -35,12 +35,12 @@ function Latest({ path, project }: { path: string; project: string }) {
       <List isPlain isBordered aria-label={text.overview.builds}>
         {latest.map(({ metadata, status }) => (
           <ListItem key={metadata.uid}>
-            <Flex>
+            <div className="console-row">
               <Link to={`/project/${project}/${buildsID}/${metadata.name}`}>{metadata.name}</Link>
               <Label color={own(colors, status?.phase ?? '') ?? 'grey'}>{status?.phase ?? '-'}</Label>
-              <FlexItem flex={{ default: 'flex_1' }}>{status?.message}</FlexItem>
+              <span className="console-grow">{status?.message}</span>
               <Age of={metadata.creationTimestamp} />
-            </Flex>
+            </div>
           </ListItem>
         ))}
       </List>

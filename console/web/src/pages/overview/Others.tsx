@@ -1,4 +1,4 @@
-import { Card, CardBody, Flex, FlexItem, Label, StackItem, Title } from '@patternfly/react-core';
+import { Card, CardBody, Label, StackItem, Title } from '@patternfly/react-core';
 import { useMemo, type ReactNode } from 'react';
 import { Link } from 'react-router';
 import { readable, useCollections } from '../../api/collections';
@@ -66,16 +66,12 @@ function OtherCard({ project, resource, other }: { project: string; resource: Re
   return (
     <Card isCompact component="section" aria-label={other.name}>
       <CardBody>
-        <Flex justifyContent={{ default: 'justifyContentSpaceBetween' }}>
-          <FlexItem>
-            <Title headingLevel="h2" size="lg">
-              <Link to={linkTo(resource, project, other.name)}>{other.name}</Link> <Label isCompact>{words(other.kind)}</Label>
-            </Title>
-          </FlexItem>
-          <FlexItem>
-            <Label color={colors[other.state]}>{other.status}</Label>
-          </FlexItem>
-        </Flex>
+        <div className="console-row">
+          <Title headingLevel="h2" size="lg" className="console-grow">
+            <Link to={linkTo(resource, project, other.name)}>{other.name}</Link> <Label isCompact>{words(other.kind)}</Label>
+          </Title>
+          <Label color={colors[other.state]}>{other.status}</Label>
+        </div>
       </CardBody>
     </Card>
   );

@@ -1,4 +1,4 @@
-import { Alert, Button, Card, CardBody, Flex, FlexItem, Label, Progress, Stack, StackItem, Title } from '@patternfly/react-core';
+import { Alert, Button, Card, CardBody, Label, Progress, Stack, StackItem, Title } from '@patternfly/react-core';
 import AngleDownIcon from '@patternfly/react-icons/dist/esm/icons/angle-down-icon';
 import AngleUpIcon from '@patternfly/react-icons/dist/esm/icons/angle-up-icon';
 import { Link } from 'react-router';
@@ -42,8 +42,8 @@ export function WorkloadCard({ project, resource, workload, pods, services, rout
   return (
     <Card isCompact component="section" aria-label={name}>
       <CardBody>
-        <Flex justifyContent={{ default: 'justifyContentSpaceBetween' }} alignItems={{ default: 'alignItemsCenter' }}>
-          <FlexItem flex={{ default: 'flex_1' }}>
+        <div className="console-row">
+          <div className="console-grow">
             <Stack hasGutter>
               <StackItem>
                 <Title headingLevel="h2" size="lg">
@@ -80,8 +80,8 @@ export function WorkloadCard({ project, resource, workload, pods, services, rout
                 </StackItem>
               )}
             </Stack>
-          </FlexItem>
-          <Flex flexWrap={{ default: 'nowrap' }}>
+          </div>
+          <div className="console-row">
             <PodDonut pods={own} desired={desired} />
             {scalable && (
               <Stack>
@@ -89,8 +89,8 @@ export function WorkloadCard({ project, resource, workload, pods, services, rout
                 <Button variant="plain" aria-label={text.overview.scaleDown(name)} icon={<AngleDownIcon />} isDisabled={desired === 0} onClick={() => scale(desired - 1)} />
               </Stack>
             )}
-          </Flex>
-        </Flex>
+          </div>
+        </div>
       </CardBody>
     </Card>
   );
