@@ -32,6 +32,7 @@ func (s *Server) describe(kube common.GetOpenAPIDefinitions) {
 	v3.GetOperationIDAndTags = s.operation
 	v3.Info.Title = "Slipway"
 	s.config.OpenAPIV3Config = v3
+	KeepNoDefinitions(v2, v3)
 }
 
 // operation returns the ID and the tags of a route's operation. Upstream derives the ID of a

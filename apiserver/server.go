@@ -129,6 +129,8 @@ func (s *Server) Link(next genericserver.DelegationTarget) (*genericserver.Gener
 	if err := s.serveLegacy(server); err != nil {
 		return nil, err
 	}
+	ReleaseDefinitions(server)
+	s.config.OpenAPIV3Config.Definitions = nil // a document that is requested later recreates them
 	return server, Document(server, s.config.OpenAPIConfig, s.config.OpenAPIV3Config)
 }
 

@@ -35,6 +35,8 @@ import (
 func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer, etcd *etcdConnection) (*aggregator.APIAggregator, error) {
 	generic := config.KubeAPIs.ControlPlane.Generic
 	generic.LoopbackClientConfig.Wrap(carryTenant)
+	// All of Kubernetes' servers share these configurations.
+	apiserver.KeepNoDefinitions(generic.OpenAPIConfig, generic.OpenAPIV3Config)
 	generic.RESTOptionsGetter = etcd.stores(generic.RESTOptionsGetter)
 	extensions := config.ApiExtensions
 	extensions.GenericConfig.RESTOptionsGetter = etcd.stores(extensions.GenericConfig.RESTOptionsGetter)
@@ -84,6 +86,7 @@ func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer, 
 	if err := apiserver.Document(kubernetes.ControlPlane.GenericAPIServer, generic.OpenAPIConfig, generic.OpenAPIV3Config); err != nil {
 		return nil, err
 	}
+	apiserver.ReleaseDefinitions(kubernetes.ControlPlane.GenericAPIServer)
 	for _, link := range []*genericserver.GenericAPIServer{custom.GenericAPIServer, link, kubernetes.ControlPlane.GenericAPIServer} {
 		apiserver.ShareMatchers(link.Handler.GoRestfulContainer.RegisteredWebServices())
 	}

@@ -1,0 +1,63 @@
+package apiserver
+
+import (
+	"reflect"
+	"runtime"
+	"strings"
+	"unsafe"
+
+	"github.com/emicklei/go-restful/v3"
+	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/common/restfuladapter"
+)
+
+// KeepNoDefinitions prevents OpenAPI configurations from keeping definitions in memory. If a
+// configuration does not identify operations by kube-openapi's route type, the first document that
+// is built from it adds a function that does. This function refers to all definitions.
+// KeepNoDefinitions must be called before a document is built.
+func KeepNoDefinitions(v2 *common.Config, v3 *common.OpenAPIV3Config) {
+	v2.GetOperationIDAndTagsFromRoute = identify(v2.GetOperationIDAndTags)
+	v3.GetOperationIDAndTagsFromRoute = identify(v3.GetOperationIDAndTags)
+}
+
+// identify adapts a function that returns a route's operation ID and tags to kube-openapi's route
+// type.
+func identify(operation func(*restful.Route) (string, []string, error)) func(common.Route) (string, []string, error) {
+	return func(route common.Route) (id string, tags []string, err error) {
+		return operation(route.(*restfuladapter.RouteAdapter).Route)
+	}
+}
+
+// ReleaseDefinitions releases the OpenAPI definitions of a server's installed groups, and returns
+// the number of groups that held them. The server needs them only to install the groups, but holds
+// them through the functions that destroy the groups' storage. ReleaseDefinitions must be called
+// before the server runs.
+func ReleaseDefinitions(server *genericserver.GenericAPIServer) (released int) {
+	functions := reflect.ValueOf(server).Elem().FieldByName("destroyFns")
+	if !functions.IsValid() || functions.Type() != reflect.TypeFor[[]func()]() {
+		return 0
+	}
+	for _, destroy := range *(*[]func())(unsafe.Pointer(functions.UnsafeAddr())) {
+		if group := groupOf(destroy); group != nil && group.StaticOpenAPISpec != nil {
+			group.StaticOpenAPISpec = nil
+			released++
+		}
+	}
+	return released
+}
+
+// groupOf returns the receiver of a method value that destroys a group's storage, or nil if the
+// function is another one.
+func groupOf(destroy func()) *genericserver.APIGroupInfo {
+	name := runtime.FuncForPC(reflect.ValueOf(destroy).Pointer()).Name()
+	if !strings.HasSuffix(name, ".(*APIGroupInfo).destroyStorage-fm") {
+		return nil
+	}
+	// A method value is a pointer to its code, followed by its receiver.
+	value := *(**struct {
+		code     uintptr
+		receiver *genericserver.APIGroupInfo
+	})(unsafe.Pointer(&destroy))
+	return value.receiver
+}
