@@ -88,7 +88,7 @@ func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer, 
 	}
 	apiserver.ReleaseDefinitions(kubernetes.ControlPlane.GenericAPIServer)
 	for _, link := range []*genericserver.GenericAPIServer{custom.GenericAPIServer, link, kubernetes.ControlPlane.GenericAPIServer} {
-		apiserver.ShareMatchers(link.Handler.GoRestfulContainer.RegisteredWebServices())
+		apiserver.ReleaseMatchers(link.Handler.GoRestfulContainer.RegisteredWebServices())
 	}
 	front, err := controlplane.CreateAggregatorServer(completed.Aggregator, kubernetes.ControlPlane.GenericAPIServer,
 		custom.Informers.Apiextensions().V1().CustomResourceDefinitions(), crdEnabled, priorities(server.GroupVersions()))
