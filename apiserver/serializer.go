@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 )
@@ -38,11 +37,11 @@ func (s storageSerializer) Identifier() runtime.Identifier { return "protobuf-or
 
 // jsonOnly negotiates formats other than protobuf with clients. A client that prefers protobuf
 // receives JSON instead of an error.
-type jsonOnly struct{ serializer.CodecFactory }
+type jsonOnly struct{ runtime.NegotiatedSerializer }
 
 // SupportedMediaTypes returns all formats except protobuf.
 func (j jsonOnly) SupportedMediaTypes() []runtime.SerializerInfo {
-	return slices.DeleteFunc(slices.Clone(j.CodecFactory.SupportedMediaTypes()), func(info runtime.SerializerInfo) bool {
+	return slices.DeleteFunc(slices.Clone(j.NegotiatedSerializer.SupportedMediaTypes()), func(info runtime.SerializerInfo) bool {
 		return info.MediaType == runtime.ContentTypeProtobuf
 	})
 }

@@ -167,7 +167,7 @@ func (s *Server) describeGroup(group Group) (*genericserver.APIGroupInfo, error)
 	info := genericserver.NewDefaultAPIGroupInfo(group.GroupVersion.Group, s.scheme,
 		runtime.NewParameterCodec(s.scheme), s.codecs)
 	if group.Definitions != nil {
-		info.NegotiatedSerializer = jsonOnly{s.codecs}
+		info.NegotiatedSerializer = jsonOnly{info.NegotiatedSerializer}
 	}
 	info.VersionedResourcesStorageMap[group.GroupVersion.Version] = storages
 	return &info, nil
