@@ -72,6 +72,9 @@ func TestKubeconfigsAuthenticate(t *testing.T) {
 		} else if config.CertFile == "" || config.KeyFile == "" || len(config.CertData) > 0 {
 			t.Errorf("%s embeds certificates, want references to files, which clients reload", path)
 		}
+		if own := path != files.AdminKubeconfig; config.DisableCompression != own {
+			t.Errorf("%s disables compression: %t, want %t", path, config.DisableCompression, own)
+		}
 		if got := call(t, config); !sameSet(got.Groups, want.Groups) || got.User != want.User {
 			t.Errorf("%s: the server sees %v, want %v", path, got, want)
 		}
