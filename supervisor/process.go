@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/slipway-platform/slipway/internal/cgroup"
+	"github.com/slipway-platform/slipway/internal/memory"
 	"github.com/slipway-platform/slipway/supervisor/component"
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
@@ -132,7 +133,7 @@ func (s *Supervisor) runOnce(ctx context.Context, p Process) error {
 	go func() { defer close(reportsDone); s.readReports(p.Name, reports) }()
 	readyCtx, stopWaiting := context.WithCancel(ctx)
 	readyDone := make(chan struct{})
-	go func() { defer close(readyDone); s.awaitReady(readyCtx, p) }()
+	go func() { defer close(readyDone); s.awaitReady(readyCtx, p, process.Pid) }()
 	stopped := make(chan struct{})
 	go terminate(ctx, process.Process, p.StopTimeout, stopped)
 
@@ -228,14 +229,19 @@ func (s *Supervisor) readReports(name string, reports io.Reader) {
 	}
 }
 
-// awaitReady records the events of a process that does not report its own events.
-func (s *Supervisor) awaitReady(ctx context.Context, p Process) {
+// awaitReady records the events of a process that does not report its own events. Such a process
+// does not release its program after its start either, so awaitReady does.
+func (s *Supervisor) awaitReady(ctx context.Context, p Process, pid int) {
 	if p.WaitReady == nil {
 		return
 	}
 	s.recordEvent(p.Name, component.Event{Component: p.Name, State: component.Starting})
-	if err := p.WaitReady(ctx); err == nil {
-		s.recordEvent(p.Name, component.Event{Component: p.Name, State: component.Ready})
+	if p.WaitReady(ctx) != nil {
+		return
+	}
+	s.recordEvent(p.Name, component.Event{Component: p.Name, State: component.Ready})
+	if err := memory.ReleaseProgram(ctx, pid); err != nil {
+		slog.Warn("cannot release the program of a process", "process", p.Name, "error", err)
 	}
 }
 

@@ -3,8 +3,12 @@
 package memory
 
 import (
+	"errors"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -12,15 +16,69 @@ import (
 )
 
 func TestProgramRunsAfterRelease(t *testing.T) {
-	before := mappedPages(t)
+	before := mappedPages(t, "self")
 	if before == 0 {
 		t.Fatal("no page of the program is mapped")
 	}
 	if err := releaseProgram(); err != nil {
 		t.Fatal(err)
 	}
-	if after := mappedPages(t); after >= before {
+	if after := mappedPages(t, "self"); after >= before {
 		t.Errorf("%d kB of the program are mapped, previously %d kB", after, before)
+	}
+}
+
+// The kernel keeps pages that several processes have mapped, so the other process runs a copy. The
+// copy is on a disk, because the kernel would also keep the pages of a tmpfs.
+func TestOtherProcessRunsAfterRelease(t *testing.T) {
+	if os.Getenv("ECHO") != "" {
+		_, _ = io.Copy(os.Stdout, os.Stdin)
+		return
+	}
+	content, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.CreateTemp("/var/tmp", "slipway-memory-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(file.Name())
+	_, err = file.Write(content)
+	// Pages that are not yet on the disk cannot be released.
+	if err := errors.Join(err, file.Chmod(0o700), file.Sync(), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	process := exec.Command(file.Name(), "-test.run=^"+t.Name()+"$")
+	process.Env = append(process.Environ(), "ECHO=1")
+	in, inErr := process.StdinPipe()
+	out, outErr := process.StdoutPipe()
+	if err := errors.Join(inErr, outErr, process.Start()); err != nil {
+		t.Fatal(err)
+	}
+	echo := func() {
+		answer := make([]byte, 1)
+		if _, err := in.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(out, answer); err != nil || string(answer) != "x" {
+			t.Fatalf("the process answers %q: %v", answer, err)
+		}
+	}
+	echo()
+	pid := process.Process.Pid
+	before := mappedPages(t, strconv.Itoa(pid))
+	if err := releaseProgramOf(pid); err != nil {
+		t.Fatal(err)
+	}
+	if after := mappedPages(t, strconv.Itoa(pid)); after > before/2 {
+		t.Errorf("%d kB of the program are mapped, previously %d kB", after, before)
+	}
+	echo()
+	_ = in.Close()
+	_, _ = io.Copy(io.Discard, out)
+	if err := process.Wait(); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -69,10 +127,10 @@ func TestPagesChangedByLoaderAreNotReleased(t *testing.T) {
 	}
 }
 
-// mappedPages returns the size of the process's mapped file pages, in kB.
-func mappedPages(t *testing.T) int {
+// mappedPages returns the size of a process's mapped file pages, in kB.
+func mappedPages(t *testing.T, process string) int {
 	t.Helper()
-	status, err := os.ReadFile("/proc/self/status")
+	status, err := os.ReadFile("/proc/" + process + "/status")
 	if err != nil {
 		t.Fatal(err)
 	}
