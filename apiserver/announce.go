@@ -23,8 +23,8 @@ import (
 
 // announcedPrefix is prepended to the names of these resources in discovery, so a name that a user
 // types, as in `get routes`, still refers to the resource in its group. The announced resources
-// have no verbs, categories or short names, because code that processes all resources with a
-// certain verb (garbage collection, namespace deletion, quotas, `get all`, `api-resources`) must
+// have no verbs, categories or short names, because code that processes all resources that support
+// a certain verb (garbage collection, namespace deletion, quotas, `get all`, `api-resources`) must
 // see each object only once.
 const announcedPrefix = "oapi-"
 
@@ -91,8 +91,8 @@ func (s *Server) kindOf(storage rest.Storage) string {
 	return kinds[0].Kind
 }
 
-// Serve wraps the front server's API. For clients that do not request aggregated discovery, it
-// serves the discovery document of the core group itself.
+// Serve wraps the front server's API. For clients that do not request aggregated discovery, Serve
+// itself serves the discovery document of the core group.
 func (s *Server) Serve(next http.Handler) http.Handler {
 	core := discovery.NewAPIVersionHandler(s.codecs, legacyVersion, discovery.APIResourceListerFunc(func() []metav1.APIResource { return s.announced }))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

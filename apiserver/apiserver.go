@@ -74,19 +74,19 @@ type Deps struct {
 	// Informers is the shared informer factory for built-in Kubernetes types. Listers obtained from it
 	// use the API server's own informer caches.
 	Informers informers.SharedInformerFactory
-	// Loopback connects to this server as system:masters. It works only after the server has
-	// started to accept requests, so it must be used only in requests and in post-start hooks.
+	// Loopback connects to this server as system:masters. It works only after the server has started
+	// to accept requests, so it must be used only while serving requests and in post-start hooks.
 	Loopback *rest.Config
 	// Kube and Dynamic are clients that use Loopback without a client-side rate limit.
 	Kube    kubernetes.Interface
 	Dynamic dynamic.Interface
 	// Authorizer combines the server's authorizer with the authorizers of all features. It must be
-	// used only in requests, not in Hooks.
+	// used only while serving requests, not in Hooks.
 	Authorizer authorizer.Authorizer
-	// Stores contains the stores of all Resources, for in-process access that bypasses admission
-	// and authorization. The store of "things/status" changes only the status. The map is filled
-	// while groups are created: the function Hooks must not read it, but the hooks that it returns
-	// can read it when they serve a request.
+	// Stores contains the stores of all Resources, for in-process access that bypasses admission and
+	// authorization. The store of "things/status" changes only the status. The map is filled while
+	// groups are created: the Hooks function must not read it, but the hooks that it returns can read
+	// it when they serve a request.
 	Stores map[schema.GroupResource]*registry.Store
 }
 
@@ -96,9 +96,9 @@ type Admission struct {
 	// Name is the plugin's name in configuration and messages, for example
 	// "SecurityContextConstraint".
 	Name string
-	// Before is the name of a Kubernetes plugin. This plugin runs before that plugin. By default,
-	// this plugin runs before the first policy or webhook plugin, so that policies and webhooks see
-	// its changes.
+	// Before is the name of the Kubernetes plugin that this plugin runs before. By default, this
+	// plugin runs before the first policy or webhook plugin, so that policies and webhooks see its
+	// changes.
 	Before string
 	// New creates the plugin. The plugin receives clients, informers and the authorizer through the
 	// interfaces in k8s.io/apiserver/pkg/admission/initializer. If the plugin and the feature's
@@ -113,9 +113,9 @@ type Admission struct {
 // Hooks are a feature's additions to the server other than groups and admission plugins. Every
 // field is optional.
 type Hooks struct {
-	// Authenticators run in order, before Kubernetes' authenticators. An authenticator that does
-	// not recognize a request's credentials returns false. Users that it accepts are added to the
-	// group system:authenticated.
+	// Authenticators run in order, before Kubernetes' authenticators. An authenticator that does not
+	// recognize a request's credentials returns false. Users that it accepts are added to the
+	// system:authenticated group.
 	Authenticators []authenticator.Request
 	// Authorizers run before Kubernetes' authorizers. DecisionNoOpinion passes a request on to the
 	// next authorizer. Other decisions are final.
@@ -133,7 +133,7 @@ type Hooks struct {
 	LongRunning func(*request.RequestInfo) bool
 	// Handlers serve paths outside /api and /apis.
 	Handlers []Handler
-	// PostStart hooks run when the server accepts requests. The server is ready when all hooks have
+	// PostStart hooks run once the server accepts requests. The server is ready when all hooks have
 	// returned.
 	PostStart map[string]genericserver.PostStartHookFunc
 }

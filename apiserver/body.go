@@ -29,9 +29,9 @@ const (
 	// largeBody exceeds the maximum size of bodies that upstream and webhooks accept.
 	largeBody                        = 5 << 20
 	maxLargeBodies, maxWaitingBodies = 4, 1_000
-	// maxArriving is the maximum number of bodies that a tenant, or an address without a login, can
-	// send at the same time. maxArrivingSmall is the maximum number of these bodies that can be
-	// larger than tinyBody.
+	// maxArriving is the maximum number of bodies that a tenant, or the address of clients that are
+	// not logged in, can send at the same time. maxArrivingSmall is the maximum number of these bodies
+	// that can be larger than tinyBody.
 	maxArriving, maxArrivingSmall = 2_000, 200
 )
 
@@ -101,7 +101,7 @@ func Receive(next http.Handler) http.Handler {
 	})
 }
 
-// Read reads from the received beginning, and then from the rest of the body.
+// Read reads the part of the body that has already been received, and then the rest.
 func (b *body) Read(p []byte) (int, error) {
 	if b.begin.Len() > 0 {
 		return b.begin.Read(p)

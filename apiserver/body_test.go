@@ -39,7 +39,7 @@ func (s oneSeat) Handle(ctx context.Context, _ flowcontrol.RequestDigest, _ func
 	}
 }
 
-// newSeats returns a server whose requests require the only seat. The server responds with the
+// newSeats returns a server that has a single seat for requests. The server responds with the
 // request body.
 func newSeats(t *testing.T, costs *Costs) (*httptest.Server, oneSeat) {
 	t.Helper()

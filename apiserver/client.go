@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Unlimited returns a copy of config without a client-side rate limit. Use it for clients, such as
-// clients with Deps.Loopback, that act on behalf of requests that the server already limits.
+// Unlimited returns a copy of config without a client-side rate limit. Use it for clients that act
+// on behalf of requests that the server already limits, such as clients that use Deps.Loopback.
 func Unlimited(config *rest.Config) *rest.Config {
 	unlimited := rest.CopyConfig(config)
 	unlimited.QPS = -1

@@ -84,8 +84,8 @@ func (c *Costs) boundLists(next http.Handler) http.Handler {
 }
 
 // isCopied reports whether the API server must copy a list. This is the case for tables and YAML,
-// because the server encodes them as a whole, and for past states, because the server reads them
-// from etcd.
+// because the server encodes them as a whole, and for lists of past resource versions, because the
+// server reads them from etcd.
 func isCopied(accept []string, query url.Values) bool {
 	for _, media := range accept {
 		if media = strings.ToLower(media); strings.Contains(media, "as=") || strings.Contains(media, "yaml") {

@@ -23,7 +23,8 @@ func asked(name, verb, target, media, body string) (*httptest.ResponseRecorder, 
 	return httptest.NewRecorder(), r.WithContext(request.WithUser(request.WithRequestInfo(r.Context(), info), &user.DefaultInfo{Name: name}))
 }
 
-// userCosts returns limits that treat every user except the platform as a tenant. No request waits.
+// userCosts returns limits that treat every user except the platform as a tenant. Requests above
+// the limits are rejected instead of waiting.
 func userCosts() *Costs {
 	c := NewCosts(func(r *http.Request) string {
 		u, _ := request.UserFrom(r.Context())

@@ -70,9 +70,9 @@ const documentsPath = "/openapi/v3"
 // documents serves the version 3 documents.
 type documents struct {
 	config *common.OpenAPIV3Config
-	// services contains the documented services by path, such as "apis/apps/v1".
+	// services maps paths, such as "apis/apps/v1", to the documented services.
 	services map[string]*restful.WebService
-	// hashes contains the documents' hashes by path.
+	// hashes maps the documents' paths to their hashes.
 	hashes map[string]string
 	// paths is the list of all documents, as JSON.
 	paths []byte

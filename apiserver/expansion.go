@@ -31,7 +31,7 @@ const (
 	maxLooseValues = 200_000
 )
 
-// Bound limits the cost of requests: long-running requests, lists that require much memory, and
+// Bound limits the cost of requests: long-running requests, lists that require a lot of memory, and
 // bodies. It rejects requests whose body has so many values that decoding would require far more
 // memory than the body. It must run after authentication. Bodies that are passed on without
 // decoding, and members of system:masters, are exempt.
@@ -140,7 +140,7 @@ func (b *jsonBody) count(piece []byte) counts {
 	return counts{b.values.Count(piece), b.paths.count(piece)}
 }
 
-// atMost returns a check that compares the values that count returns with limit.
+// atMost returns a check that rejects a body if count returns more than limit values.
 func (t *turn) atMost(limit int, count func(piece []byte) counts) func(piece []byte) error {
 	return func(piece []byte) error {
 		counted := count(piece)

@@ -55,8 +55,8 @@ func (s *Server) hook(features []Feature) error {
 type Authorizer struct{ authorizer.Authorizer }
 
 // Secure prepends the features' authenticators and authorizers to a configuration's authenticators
-// and authorizers. It also removes permissions that the features' authorizers deny from the
-// configuration's rule resolver. A bearer token takes precedence over a client certificate. Secure
+// and authorizers. It also makes the configuration's rule resolver omit the permissions that the
+// features' authorizers deny. A bearer token takes precedence over a client certificate. Secure
 // returns an error if two authorizers have the same name.
 func (s *Server) Secure(config *genericserver.Config) error {
 	if len(s.hooks.Authenticators) > 0 {
@@ -79,7 +79,7 @@ func (s *Server) Secure(config *genericserver.Config) error {
 }
 
 // Filter wraps the API server's whole handler chain in the features' filters. Requests for public
-// handlers use a separate chain, which the function public returns.
+// handlers use a separate chain, which public returns.
 func (s *Server) Filter(chain http.Handler, public func(http.Handler) http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	handlers := 0

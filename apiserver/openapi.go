@@ -12,8 +12,8 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// describe sets the OpenAPI v2 and v3 configuration. The definitions of Slipway's wire types are
-// named by Go paths. Since 1.35, Kubernetes' definitions have friendly names
+// describe sets the OpenAPI v2 and v3 configuration. The definitions of Slipway's wire types have
+// Go paths as their names. Since 1.35, Kubernetes' definitions have friendly names
 // (io.k8s.api.core.v1.Pod). describe converts all names to the friendly form, including references.
 // Otherwise, server-side apply and `explain` could not find referenced types.
 func (s *Server) describe(kube common.GetOpenAPIDefinitions) {

@@ -48,8 +48,8 @@ func PublicChain(public http.Handler, config *genericserver.Config) http.Handler
 // concealed is the context key that stores the complete request.
 type concealed struct{}
 
-// conceal calls next with a copy of the request without anything that could be a secret or could
-// cause next to trust the client.
+// conceal calls next with a copy of the request that contains nothing that could be a secret or
+// could cause next to trust the client.
 func conceal(next http.Handler) http.Handler {
 	arriving := newArrivals()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -46,7 +46,7 @@ func setText(value reflect.Value, text string) (err error) {
 	case reflect.String:
 		value.SetString(text)
 	case reflect.Bool:
-		// As everywhere in Kubernetes, a parameter without a value is true.
+		// As everywhere in Kubernetes, a parameter without a value means true.
 		value.SetBool(!strings.EqualFold(text, "false") && text != "0")
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		var number int64

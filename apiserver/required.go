@@ -8,9 +8,9 @@ import (
 )
 
 // optional lists fields, by type, that OpenShift's generated definitions require only because their
-// Go types have no omitempty. The server accepts objects without them: it sets a default, or a
-// missing field means an empty one. Clients that check objects against the definitions would reject
-// these objects, for example the client-side validation of `oc create`.
+// Go types have no omitempty. The server accepts objects without them: it sets a default, or treats
+// a missing field as empty. Clients that check objects against the definitions, as `oc create`
+// does, would reject these objects.
 var optional = map[string][]string{
 	"authorization/v1.Action":                            actionFields,
 	"authorization/v1.ClusterRole":                       {"rules"},

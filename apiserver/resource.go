@@ -61,9 +61,9 @@ type Resource[T Object] struct {
 	Fields map[string]func(T) string
 	// Columns lists the columns of the table that follow the name column.
 	Columns []Column[T]
-	// Status means that the resource has the subresource "status". Only requests to this
-	// subresource change the field Status. The objects have a generation, which is incremented by
-	// each change to the field Spec.
+	// Status means that the resource has a "status" subresource. Only requests to this subresource
+	// change the Status field. The objects have a generation, which is incremented by each change to
+	// the Spec field.
 	Status bool
 	// CreateOnUpdate allows PUT to create an object. Unconditional allows PUT to replace an object
 	// without a resourceVersion.

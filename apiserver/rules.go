@@ -10,9 +10,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/union"
 )
 
-// limitedRules removes the permissions that a feature's authorizer denies from the rules in
-// selfsubjectrulesreviews. Upstream resolves these rules from roles, regardless of the token's
-// scopes.
+// limitedRules makes the rules in selfsubjectrulesreviews omit the permissions that a feature's
+// authorizer denies. Upstream resolves these rules from roles, regardless of the token's scopes.
 type limitedRules struct {
 	authorizer.RuleResolver
 	limits []union.NamedAuthorizer

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// status is the subresource "status" of a store. It reads the whole object and changes only its
+// status is the "status" subresource of a store. It reads the whole object and changes only its
 // status.
 type status struct {
 	accepted

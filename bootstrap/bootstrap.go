@@ -1,4 +1,4 @@
-// Package bootstrap maintains the objects that exist in every new cluster. At each start, the
+// Package bootstrap maintains the objects that exist in every new cluster. On each start, the
 // control plane applies the embedded manifests with server-side apply and reconciles the default
 // roles and bindings. It keeps an administrator's additions and restores missing content.
 package bootstrap
@@ -71,9 +71,9 @@ const AnsibleBroker = "66-ansible-service-broker.yaml"
 // Name returns the component's name.
 func (o *Objects) Name() string { return "bootstrap" }
 
-// Run applies every object once, calls ready, and then waits until ctx is done. If other objects
-// define an object's kind, Run might apply the object only after it has called ready, as soon as
-// the API server serves the kind.
+// Run applies every object once, calls ready, and then waits until ctx is done. If another object
+// defines an object's kind, Run might call ready before it applies the object. It then applies the
+// object as soon as the API server serves the kind.
 func (o *Objects) Run(ctx context.Context, ready func()) error {
 	objects, err := load(o.Without...)
 	if err != nil {

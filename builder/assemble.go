@@ -44,7 +44,7 @@ type assembly struct {
 	scripts scripts
 	// env contains the environment variables for the assemble script and for the image.
 	env []corev1.EnvVar
-	// secrets contains the content of mounted secret files by secret ID.
+	// secrets maps the IDs of mounted secret files to the files' content.
 	secrets map[string][]byte
 }
 

@@ -30,7 +30,7 @@ const (
 	reasonFetchScriptsFailed buildv1.StatusReason = "FetchScriptsFailed"
 )
 
-// messages contains the message for each reason.
+// messages maps each reason to its message.
 var messages = map[buildv1.StatusReason]string{
 	buildv1.StatusReasonFetchSourceFailed:         "Failed to fetch the input source.",
 	buildv1.StatusReasonFetchImageContentFailed:   "Failed to fetch input from an image.",

@@ -27,8 +27,8 @@ func (r *run) materials() (list []material) {
 	return list
 }
 
-// files returns the content of each file by name. It skips the kubelet's internal entries, which
-// begin with two dots.
+// files returns the content of each file, keyed by file name. It skips the kubelet's internal
+// entries, which begin with two dots.
 func (m material) files() (map[string][]byte, error) {
 	entries, err := os.ReadDir(m.dir)
 	if err != nil {

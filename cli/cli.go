@@ -33,7 +33,8 @@ import (
 )
 
 // New returns the client as a command of another program. It creates the client's commands only
-// when the command runs, because their creation takes longer than most of the other program's work.
+// when the command runs, because creating them takes longer than most of what the other program
+// does.
 func New(name string) *cobra.Command {
 	return &cobra.Command{
 		Use:                name,
@@ -47,12 +48,11 @@ func New(name string) *cobra.Command {
 }
 
 // Run runs the client as the program called name, `oc` or `kubectl`, with the arguments args. It
-// returns cobra's errors, such as an unknown flag. As in kubectl, a command that fails prints the
-// reason and exits.
+// returns cobra's errors, such as the error for an unknown flag. As in kubectl, a command that
+// fails prints the reason and exits.
 func Run(name string, args []string) error {
 	if path := login.HostKubeconfig(os.Getenv, clientcmd.RecommendedHomeFile); path != "" {
-		// Set the environment variable, because it also reaches `oc config` and plugins, unlike a
-		// flag.
+		// Unlike a flag, the environment variable also reaches `oc config` and plugins.
 		if err := os.Setenv("KUBECONFIG", path); err != nil {
 			return err
 		}

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 }
 
 // client runs the client in its own process, with a temporary home directory and the environment
-// variables env.
+// variables in env.
 func client(t *testing.T, name string, env []string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	command := exec.Command(os.Args[0], args...)

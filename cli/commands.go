@@ -117,7 +117,7 @@ func headings() [][2]string {
 type commandGroup struct {
 	// top contains the subcommands of the root command.
 	top []*cobra.Command
-	// below contains the subcommands of kubectl's commands, such as "create", by parent.
+	// below maps the names of kubectl's commands, such as "create", to their additional subcommands.
 	below map[string][]*cobra.Command
 }
 

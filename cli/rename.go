@@ -38,7 +38,7 @@ func renameLate(root *cobra.Command, name string, args []string) {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		rename(root, name)
 	}
-	// Before a deprecated command runs, cobra prints the deprecation.
+	// Before a deprecated command runs, cobra prints its deprecation message.
 	if command, _, err := root.Find(args); err == nil {
 		command.Deprecated = renameText(command.Deprecated, name)
 	}

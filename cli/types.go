@@ -36,8 +36,8 @@ var concepts = []concept{
 	{"Quotas", "quota", "Limits on the resources of a project. A cluster quota counts several projects together."},
 }
 
-// newTypes returns the `oc types` command. As in OpenShift 3, the command exits with 1 because it
-// only prints text.
+// newTypes returns the `oc types` command. As in OpenShift 3, the command prints text and exits
+// with 1.
 func newTypes(streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "types",

@@ -46,7 +46,7 @@ func (c *checker) listen(key, value string) {
 	}
 }
 
-// network validates the network of a listen address, which is OpenShift 3's setting bindNetwork.
+// network validates the network of a listen address, which is OpenShift 3's bindNetwork setting.
 func (c *checker) network(key, value, address string) {
 	ip, err := netip.ParseAddrPort(address)
 	switch {

@@ -1,5 +1,5 @@
 // Package config reads a host's configuration: OpenShift 3's MasterConfig and NodeConfig
-// (github.com/openshift/api/legacyconfig/v1), each with an additional block `slipway`.
+// (github.com/openshift/api/legacyconfig/v1), each with an additional `slipway` block.
 //
 // An unmodified master-config.yaml or node-config.yaml from OpenShift 3 is a valid configuration.
 // Decoding is strict: unknown keys, wrong types, duplicate keys and invalid values are problems.

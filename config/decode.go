@@ -18,7 +18,7 @@ type document struct {
 	lines map[string]int
 	// set lists the paths of non-zero values, without list indices.
 	set []string
-	// broken contains the paths that could not be decoded. Later checks skip them.
+	// broken contains the paths of values that could not be decoded. Later checks skip them.
 	broken map[string]bool
 }
 

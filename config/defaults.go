@@ -29,7 +29,7 @@ const dnsAddress = "169.254.20.10:53"
 const ingressNetwork, noIngressNetwork = "172.29.0.0/16", "0.0.0.0/32"
 
 // DefaultMaster sets the keys that c omits to OpenShift 3's defaults. dataDir must be absolute.
-// Three settings stay empty because they are determined at each start: masterPublicURL and
+// Three settings stay empty because they are determined on each start: masterPublicURL and
 // kubernetesMasterConfig.masterIP, which depend on the machine's address, and the key files in
 // serviceAccountConfig, which are generated with the certificates.
 func DefaultMaster(c *MasterConfig, dataDir string) {
@@ -106,7 +106,7 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 //go:embed audit-policy.yaml
 var auditPolicy []byte
 
-// defaultAudit returns the audit settings for a configuration without the block auditConfig:
+// defaultAudit returns the audit settings for a configuration without an auditConfig block:
 // auditing is enabled, and the logs are limited to 600 MB and 30 days. OpenShift 3 disables
 // auditing by default.
 func defaultAudit() legacyv1.AuditConfig {

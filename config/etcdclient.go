@@ -8,8 +8,8 @@ import (
 )
 
 // etcdPort returns the port on which etcd serves clients if etcdConfig.address is not set. It is
-// the port of the first URL in etcdClientInfo.urls, which lists etcd's addresses in OpenShift 3.
-// Without URLs, it is the port on an all-in-one OpenShift 3 host.
+// the port of the first URL in etcdClientInfo.urls, which lists etcd's addresses in OpenShift 3. If
+// there are no URLs, it is the port that etcd uses on an all-in-one OpenShift 3 host.
 func (c *MasterConfig) etcdPort() string {
 	const usual = "4001"
 	if len(c.EtcdClientInfo.URLs) == 0 {

@@ -31,8 +31,8 @@ func fields(t reflect.Type) []taggedField {
 	return list
 }
 
-// suggestion returns `; did you mean x?` with the most similar key. It returns "" if no key is
-// similar.
+// suggestion returns `; did you mean x?`, where x is the most similar key. It returns "" if no key
+// is similar.
 func suggestion(misspelt string, allowed []taggedField) string {
 	best, distance := "", 2+len(misspelt)/6
 	for _, f := range allowed {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Files returns the absolute paths of the files and directories in the configuration: certificates,
-// keys, users, policies and pages. It does not return the audit log. The files do not have to
-// exist.
+// Files returns the absolute paths of the files and directories that the configuration refers to:
+// certificates, keys, users, policies and pages. It does not return the audit log. The files do not
+// have to exist.
 func (c *Config) Files() []string {
 	var files []string
 	add := func(path string) {

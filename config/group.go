@@ -41,9 +41,9 @@ const groupHead = `# The ConfigMap of the node's group in the project openshift-
 // earlier configuration, or nil.
 //
 // A group can set only the keys in groupKeys. Any other key must have the host's value. A key whose
-// value is specific to each host can have OpenShift 3's default instead. Otherwise, a user who can
-// write the ConfigMap could take over the host, because the keys include paths of key files,
-// programs and pod manifests.
+// value is specific to each host can have OpenShift 3's default instead. Without these
+// restrictions, a user who can write the ConfigMap could take over the host, because the keys
+// include paths of key files, programs and pod manifests.
 func (c *Config) MergeGroup(applied, group []byte) (*GroupFile, error) {
 	if _, err := DecodeGroup(group); err != nil {
 		return nil, err

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// sample is the ConfigMap node-config-compute from 3.11 Cluster Administration, 2.11, without the
-// cloud provider settings.
+// sample is the node-config-compute ConfigMap from OpenShift 3.11 Cluster Administration, section
+// 2.11, without the cloud provider settings.
 const sample = `
 apiVersion: v1
 authConfig: {authenticationCacheSize: 1000, authenticationCacheTTL: 5m, authorizationCacheSize: 1000, authorizationCacheTTL: 5m}

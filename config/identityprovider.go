@@ -96,8 +96,8 @@ var (
 	secretKeys = []string{"bindPassword", "clientSecret"}
 )
 
-// resolveProviders converts the relative paths in the providers' settings to absolute paths. They
-// are relative to folder.
+// resolveProviders converts the relative paths in the providers' settings to absolute paths. The
+// relative paths are relative to folder.
 func (c *MasterConfig) resolveProviders(folder string) {
 	if c.OAuthConfig == nil {
 		return
@@ -130,9 +130,9 @@ func resolveBlock(folder string, block map[string]any, keys ...string) {
 	}
 }
 
-// DeveloperFile returns the path of the default provider's htpasswd file. At its first start, the
-// host adds a user `developer` to this file. DeveloperFile returns "" if oauthConfig configures
-// other providers.
+// DeveloperFile returns the path of the default provider's htpasswd file. On its first start, the
+// host adds a user named `developer` to this file. DeveloperFile returns "" if oauthConfig
+// configures other providers.
 func (c *Config) DeveloperFile() string {
 	path := usersFile(c.DataDir)
 	for _, provider := range c.Master.IdentityProviders() {

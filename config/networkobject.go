@@ -2,7 +2,7 @@ package config
 
 import networkv1 "github.com/openshift/api/network/v1"
 
-// NetworkObject returns the content of the ClusterNetwork "default". As in OpenShift 3.11, it
+// NetworkObject returns the content of the "default" ClusterNetwork. As in OpenShift 3.11, it
 // contains the first pod network in both the old and the new form. It contains only one service
 // network, because the type has a field for only one.
 func (c *MasterConfig) NetworkObject() networkv1.ClusterNetwork {

@@ -6,7 +6,7 @@ import (
 	legacyv1 "github.com/openshift/api/legacyconfig/v1"
 )
 
-// resolve converts relative paths to absolute paths. They are relative to folder.
+// resolve converts paths that are relative to folder to absolute paths.
 func resolve(folder string, paths []*string) {
 	for _, path := range paths {
 		if *path != "" && !filepath.IsAbs(*path) {
@@ -69,7 +69,7 @@ func (c *MasterConfig) paths() []*string {
 }
 
 // paths returns pointers to the paths of files and directories in a NodeConfig that OpenShift 3
-// resolves, and to the paths in the block slipway. As in OpenShift 3, it excludes kubelet and proxy
+// resolves, and to the paths in the slipway block. As in OpenShift 3, it excludes kubelet and proxy
 // arguments.
 func (c *NodeConfig) paths() []*string {
 	list := append(servingPaths(&c.ServingInfo),

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/dualstack"
 )
 
-// The methods in this file return typed values for settings that files contain as text or can
+// The methods in this file return typed values for settings that files express as text, or can
 // express in more than one way. They must be called on a configuration that Load returned. For an
 // invalid configuration, they return zero values.
 
@@ -159,7 +159,7 @@ func endsHost(expression string) bool {
 	return strings.ContainsAny(strings.ReplaceAll(expression, "(?:", "("), ":$")
 }
 
-// APIServiceIP returns the cluster IP of the service `kubernetes`, which is the first address in
+// APIServiceIP returns the cluster IP of the `kubernetes` service, which is the first address in
 // the service network.
 func (c *MasterConfig) APIServiceIP() netip.Addr {
 	return c.ServiceNetwork().Addr().Next()
@@ -239,7 +239,7 @@ func (c *NodeConfig) KubeletAddress() (host string, port int) {
 
 // DNSAddress returns the host:port of the node's DNS server for pods. It is dnsBindAddress if pods
 // can connect to that address. Otherwise, it is the default: OpenShift 3 files contain the address
-// 127.0.0.1:53, because the DNS server was behind a dnsmasq, which Slipway does not use.
+// 127.0.0.1:53, because the DNS server was behind dnsmasq, which Slipway does not use.
 func (c *NodeConfig) DNSAddress() string {
 	address, err := netip.ParseAddrPort(c.DNSBindAddress)
 	if err == nil && (address.Addr().IsLoopback() || address.Addr().IsUnspecified()) {
@@ -328,8 +328,8 @@ func (c *MasterConfig) ProvisionsJenkins() bool {
 	return enabled != nil && *enabled
 }
 
-// VolumePluginDir returns the FlexVolume driver directory, which is the kubelet argument
-// volume-plugin-dir.
+// VolumePluginDir returns the FlexVolume driver directory, which the volume-plugin-dir kubelet
+// argument specifies.
 func (c *NodeConfig) VolumePluginDir() string { return c.kubeletArgument("volume-plugin-dir") }
 
 // ManifestDir returns the absolute path of the static pod file or directory, and its polling

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// MasterConfig is OpenShift 3's master configuration with the additional block `slipway`.
+// MasterConfig is OpenShift 3's master configuration with an additional `slipway` block.
 type MasterConfig struct {
 	legacyv1.MasterConfig `json:",inline"`
 
@@ -38,8 +38,8 @@ type AnsibleServiceBrokerConfig struct {
 	// BlackList contains regular expressions. The broker does not offer bundles whose image stream
 	// has a matching name. BlackList takes precedence over WhiteList.
 	BlackList []string `json:"blackList"`
-	// Registries lists additional registries with bundles. The cluster imports their images into
-	// the project openshift-ansible-service-broker, and uses the pull secrets in this project.
+	// Registries lists additional registries with bundles. The cluster imports their images into the
+	// openshift-ansible-service-broker project, and uses the pull secrets in this project.
 	Registries []AnsibleBrokerRegistry `json:"registries"`
 	// Secrets lists secrets whose keys are variables of bundles.
 	Secrets []AnsibleBrokerSecret `json:"secrets"`
@@ -57,7 +57,7 @@ type AnsibleServiceBrokerConfig struct {
 type AnsibleBrokerSecret struct {
 	// Title describes the secret.
 	Title string `json:"title"`
-	// Secret is the name of a secret in the project openshift-ansible-service-broker.
+	// Secret is the name of a secret in the openshift-ansible-service-broker project.
 	Secret string `json:"secret"`
 	// ApbName is the name of the bundle's image stream.
 	ApbName string `json:"apbName"`
@@ -91,7 +91,7 @@ type AnsibleBrokerRegistry struct {
 	BlackList []string `json:"blackList"`
 }
 
-// MasterExtension is the block `slipway` in a MasterConfig.
+// MasterExtension is the `slipway` block in a MasterConfig.
 type MasterExtension struct {
 	// CertificateLifetime is the validity period of issued certificates. The default is one year.
 	// Slipway renews a certificate when a third of its lifetime is left.
@@ -99,9 +99,10 @@ type MasterExtension struct {
 	// CALifetime is the validity period of a certificate authority (CA). The default is ten years.
 	// It applies when the first start creates the CA.
 	CALifetime metav1.Duration `json:"caLifetime"`
-	// EncryptSecrets encrypts Secrets, routes, OAuth clients and OAuth tokens in etcd. It is true
-	// by default. The first start generates the key, pki/encryption.yaml below the data directory.
-	// After a change, Slipway rewrites stored objects in the background.
+	// EncryptSecrets encrypts Secrets, routes, OAuth clients and OAuth tokens in etcd. It is true by
+	// default. On the first start, Slipway generates the key and stores it in pki/encryption.yaml
+	// below the data directory. After a change to this setting, Slipway rewrites stored objects in the
+	// background.
 	EncryptSecrets *bool `json:"encryptSecrets"`
 	// Registry configures the cluster's own image registry.
 	Registry Registry `json:"registry"`
@@ -122,8 +123,8 @@ type EtcdMaintenance struct {
 	Disabled bool `json:"disabled"`
 	// Interval is the interval between checks. The default is one minute.
 	Interval metav1.Duration `json:"interval"`
-	// FreeSpace is the minimum unused space in a file before the file is defragmented. The default
-	// is 256Mi. In addition, at least half of the file must be unused, unless the file is large.
+	// FreeSpace is how much unused space a file must have before it is defragmented. The default is
+	// 256Mi. In addition, at least half of the file must be unused, unless the file is large.
 	FreeSpace string `json:"freeSpace"`
 }
 
@@ -138,9 +139,9 @@ type EtcdSnapshots struct {
 	// Directory is the directory for the copies. The default is `<data>/snapshots`. Use a different
 	// disk than etcd, so that the copies survive the loss of etcd's disk.
 	Directory string `json:"directory"`
-	// Configuration is a file in the format of distribution's registry. If it is set, the copies
-	// are also stored in the storage that the file's section `storage` configures, such as S3, in
-	// `etcd-snapshots/NODE`. It is optional.
+	// Configuration is a file in the format of distribution's registry. If it is set, the copies are
+	// also stored in `etcd-snapshots/NODE` in the storage that the file's `storage` section
+	// configures, such as S3. It is optional.
 	Configuration string `json:"configuration"`
 }
 
@@ -165,7 +166,7 @@ type Outbound struct {
 	// AllowedNetworks lists networks that are allowed, such as `192.0.2.0/24`.
 	AllowedNetworks []string `json:"allowedNetworks"`
 	// AllowedHosts lists servers that are allowed at any address: a name with a port, such as
-	// `registry.example.com:5000`, or only a name, which allows the ports 80 and 443.
+	// `registry.example.com:5000`, or only a name, which allows ports 80 and 443.
 	AllowedHosts []string `json:"allowedHosts"`
 }
 
@@ -178,8 +179,8 @@ type Registry struct {
 	// Directory is the directory for the images. The default is `<data>/registry`.
 	Directory string `json:"directory"`
 	// Configuration is a file in the format of distribution's registry, such as OpenShift 3's
-	// /config.yml. The file's section `storage` takes precedence over Directory, for example to
-	// store images in S3. Slipway ignores the other sections.
+	// /config.yml. The file's `storage` section takes precedence over Directory, for example to store
+	// images in S3. Slipway ignores the rest of the file.
 	Configuration string `json:"configuration"`
 	// ReadOnly causes the registry to reject pushes, for example during a backup of the directory.
 	ReadOnly bool `json:"readOnly"`
@@ -197,7 +198,7 @@ type Registry struct {
 	ProjectQuota string `json:"projectQuota"`
 }
 
-// NodeConfig is OpenShift 3's node configuration with the additional block `slipway`.
+// NodeConfig is OpenShift 3's node configuration with an additional `slipway` block.
 type NodeConfig struct {
 	legacyv1.NodeConfig `json:",inline"`
 
@@ -211,7 +212,7 @@ const (
 	PodConnectionsStack  = "stack"
 )
 
-// NodeExtension is the block `slipway` in a NodeConfig. It includes the names and directories that
+// NodeExtension is the `slipway` block in a NodeConfig. It includes the names and directories that
 // a host uses on its machine. Hosts that share a machine or a network namespace must use different
 // names and directories.
 type NodeExtension struct {
@@ -229,10 +230,10 @@ type NodeExtension struct {
 	// all packets in VXLAN. `host-gw` sends all packets directly and cannot reach hosts on other
 	// segments. All hosts must use the same value.
 	PodTransport string `json:"podTransport"`
-	// PodConnections is the path of TCP packets between this host's pods and pods on other hosts.
-	// With `direct`, the default, they bypass the host's network stack if no network policy
-	// restricts them. With `stack`, they pass it, so that rules of other programs at the forward
-	// hook apply to them.
+	// PodConnections is the path of TCP packets between this host's pods and pods on other hosts. With
+	// `direct`, the default, they bypass the host's network stack if no network policy restricts them.
+	// With `stack`, they pass through it, so that other programs' rules at the forward hook apply to
+	// them.
 	PodConnections string `json:"podConnections"`
 	// BalancerAddress is the address at which a master's node connects to the API servers of all
 	// masters, if there are several masters. The default is `127.0.0.1:8442`. Other hosts do not
@@ -247,8 +248,8 @@ type NodeExtension struct {
 	// ContainerdDirectory is the directory for images, layers and containers. The default is
 	// `<data>/containerd`.
 	ContainerdDirectory string `json:"containerdDirectory"`
-	// ImageDirectory is a directory with image archives that are loaded at each start. The default
-	// is `<data>/images`.
+	// ImageDirectory is a directory with image archives that are loaded on each start. The default is
+	// `<data>/images`.
 	ImageDirectory string `json:"imageDirectory"`
 	// RegistryConfigDirectory is a directory with the mirrors and certificates of registries in
 	// containerd's layout (`<registry>/hosts.toml`). The default is `<data>/registries.d`.
@@ -298,7 +299,7 @@ type Router struct {
 	Environment map[string]string `json:"environment"`
 }
 
-// LocalStorage configures the volumes of the driver local.csi.slipway.io on a node: their directory
+// LocalStorage configures the volumes of the local.csi.slipway.io driver on a node: their directory
 // and the disk space that they can use.
 type LocalStorage struct {
 	// Disabled disables the driver on the node. A control plane on the same host then does not
@@ -316,7 +317,7 @@ type LocalStorage struct {
 	OvercommitPercent int `json:"overcommitPercent"`
 }
 
-// FlexVolumeDriver adjusts the calls to one FlexVolume driver. Changes take effect at the next
+// FlexVolumeDriver adjusts the calls to one FlexVolume driver. Changes take effect on the next
 // start.
 type FlexVolumeDriver struct {
 	// Timeouts contains the timeout for each operation. If a call exceeds its timeout, the driver

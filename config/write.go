@@ -45,7 +45,7 @@ func WriteSettings(dataDir, settings string) error {
 	return nil
 }
 
-// unchanged reports whether a file is the MasterConfig that earlier versions wrote at the first
+// unchanged reports whether a file is the MasterConfig that earlier versions wrote on the first
 // start. This MasterConfig disabled the audit log.
 func unchanged(path string) bool {
 	content, err := os.ReadFile(path)

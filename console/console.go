@@ -7,7 +7,8 @@
 // and continues in the API server's own handler chain. The chain authenticates, authorizes, limits
 // and audits it like a request with a bearer token.
 //
-// The browser part is in the folder web. See docs/decisions/console-is-an-oauth-client.md.
+// The part that runs in the browser is in the web folder. See
+// docs/decisions/console-is-an-oauth-client.md.
 package console
 
 import (
@@ -68,7 +69,7 @@ type Sessions interface {
 	LogOut(w http.ResponseWriter, r *http.Request, token string) error
 }
 
-// Feature returns the console for registration in the API server.
+// Feature returns the console so that it can be registered with the API server.
 func Feature(config Config) apiserver.Feature {
 	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		client, err := loopback(deps.Loopback)

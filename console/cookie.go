@@ -70,7 +70,7 @@ func (s *server) open(r *http.Request, name string, into any) bool {
 	return err == nil && s.Sessions.Open(name, cookie.Value, into) == nil
 }
 
-// set stores a sealed value in a cookie that the browser keeps until it is closed.
+// set stores a sealed value in a cookie. The browser keeps the cookie until the browser is closed.
 func (s *server) set(w http.ResponseWriter, name string, value any, sameSite http.SameSite) error {
 	text, err := s.Sessions.Seal(name, value)
 	if err != nil {

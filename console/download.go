@@ -28,7 +28,7 @@ type download struct {
 	file string
 }
 
-// downloads returns the clients that exist in the directory s.Downloads. The file oc is the client
+// downloads returns the clients that exist in the s.Downloads directory. The oc file is the client
 // for this machine's operating system.
 func (s *server) downloads() []download {
 	if s.Downloads == "" {

@@ -36,8 +36,8 @@ type file struct {
 // index is the name of the page that the server returns for the console's paths that are not files.
 const index = "index.html"
 
-// readFiles returns the files by path, such as assets/index-1a2b3c4d.js. It returns no files if the
-// binary was built without the console.
+// readFiles returns the files, keyed by a path such as assets/index-1a2b3c4d.js. It returns no
+// files if the binary was built without the console.
 func readFiles(files fs.FS) (map[string]file, error) {
 	all := map[string]file{}
 	err := fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {

@@ -3,7 +3,7 @@ package console
 import "net/http"
 
 // contentPolicy allows a page to load only the console's own files, and the extensions' scripts and
-// style sheets. The extensions' URLs replace the two verbs in the text. A page can connect only to
+// style sheets. The extensions' URLs replace the two formatting verbs. A page can connect only to
 // its own origin. The policy blocks inline scripts and styles, and frames.
 const contentPolicy = "default-src 'none'; script-src 'self'%s; style-src 'self'%s; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
 	"manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -30,8 +30,8 @@ func (s *server) serveLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	start := login{State: rand.Text(), Verifier: rand.Text() + rand.Text(), Then: then, Expires: time.Now().Add(loginTimeout)}
-	// The OAuth server, or an identity provider behind it, is a different site, so the cookie
-	// cannot be strict.
+	// The OAuth server, or an identity provider behind it, is a different site, so the cookie cannot
+	// use the strict SameSite mode.
 	if err := s.set(w, loginCookie, start, http.SameSiteLaxMode); err != nil {
 		s.fail(w, r, "server_error", err)
 		return

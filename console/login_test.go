@@ -51,7 +51,7 @@ func TestLoginStartsAtPublicAddress(t *testing.T) {
 	if !strings.HasPrefix(first, public+loginPath+"?") || !strings.Contains(first, "then=%2Fconsole%2Fprojects") {
 		t.Fatalf("the browser is redirected to %q", first)
 	}
-	// A proxy in front of the master sends a different Host header in every request.
+	// A proxy in front of the master replaces the Host header of every request.
 	if second := f.browser().send(http.MethodGet, strings.TrimPrefix(first, public), other).Header().Get("Location"); !strings.HasPrefix(second, public+"/oauth/authorize?") {
 		t.Errorf("after that, the browser is redirected to %q", second)
 	}

@@ -14,7 +14,7 @@ import (
 // browsers at the same time.
 const maxServingMemory = 15 << 20
 
-// stalled is a browser that has requested a file and does not read it until it is released.
+// stalled is a browser that has requested a file but does not read it until release is closed.
 type stalled struct {
 	*httptest.ResponseRecorder
 	arrived *sync.WaitGroup

@@ -28,8 +28,8 @@ type settings struct {
 	// ClusterInfo contains addresses for browsers. An empty address means the default.
 	ClusterInfo clusterInfo `json:"clusterInfo"`
 	Features    struct {
-		// InactivityTimeoutMinutes is the time in minutes after which an inactive user's session
-		// ends. 0 means that it never ends.
+		// InactivityTimeoutMinutes is how long, in minutes, a user can be inactive before the session
+		// ends. 0 means that the session never ends.
 		InactivityTimeoutMinutes        int  `json:"inactivityTimeoutMinutes"`
 		ClusterResourceOverridesEnabled bool `json:"clusterResourceOverridesEnabled"`
 	} `json:"features"`

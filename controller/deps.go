@@ -101,7 +101,8 @@ func removeManagedFields(object any) (any, error) {
 	return object, nil
 }
 
-// trimMetadata also removes the last-applied configuration, which is as large as the object itself.
+// trimMetadata removes the managed fields and the last-applied configuration, which is as large as
+// the object itself.
 func trimMetadata(object any) (any, error) {
 	if object, ok := object.(*metav1.PartialObjectMetadata); ok {
 		delete(object.Annotations, corev1.LastAppliedConfigAnnotation)
@@ -124,8 +125,8 @@ func (d *Deps) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// Start starts the informers that were created since the last call. Each controller calls Start
-// after it has created its informers. The informers run until Run returns, because other
+// Start starts the informers that have been created since the last call. Each controller calls
+// Start after it has created its informers. The informers run until Run returns, because other
 // controllers might read them.
 func (d *Deps) Start() {
 	for _, factory := range d.factories() {

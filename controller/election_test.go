@@ -23,7 +23,7 @@ type leader struct {
 	terms  atomic.Int32
 	leads  atomic.Bool
 	broken atomic.Bool // its requests fail
-	// clock is the difference of the instance's clock. renewals counts the updates of the Lease.
+	// clock is how far ahead the instance's clock is. renewals counts the updates of the Lease.
 	clock    time.Duration
 	renewals atomic.Int32
 }

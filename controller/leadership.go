@@ -37,7 +37,7 @@ type Group struct {
 	lead, standby chan struct{}
 }
 
-// Group returns a group whose Lease is in the namespace kube-system.
+// Group returns a group whose Lease is in the kube-system namespace.
 func (l *Leadership) Group(lease string) *Group {
 	for _, g := range l.groups {
 		if g.lease == lease {

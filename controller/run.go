@@ -197,7 +197,7 @@ func (r *runner) work(ctx context.Context, key Key) {
 	}
 }
 
-// reconcile recovers from panics, so that other controllers continue.
+// reconcile recovers from panics, so that other controllers keep running.
 func (r *runner) reconcile(ctx context.Context, key Key) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -31,7 +31,7 @@ func (l *labeler) Admit(_ context.Context, a admission.Attributes, _ admission.O
 	return nil
 }
 
-// authorized is a plugin that stores its authorizers.
+// authorized is a plugin that stores the authorizers that it receives.
 type authorized struct {
 	*admission.Handler
 	full          authorizer.Authorizer

@@ -34,18 +34,18 @@ type NamedCertificate struct {
 // them if upstream supports reloading.
 type APIServer struct {
 	// BindAddress and Port are the listen address. AdvertiseAddress is the endpoint address of the
-	// service `kubernetes`.
+	// `kubernetes` service.
 	BindAddress, AdvertiseAddress net.IP
 	Port                          int
 	// BindNetwork is "tcp4" or "tcp6" if the server listens only on addresses of one IP family. It
 	// is optional.
 	BindNetwork string
-	// DNSPort is the port of the master's DNS server in the service `kubernetes`, or 0 if the
-	// master has no DNS server.
+	// DNSPort is the port of the master's DNS server in the `kubernetes` service, or 0 if the master
+	// has no DNS server.
 	DNSPort int32
-	// CertFile and KeyFile contain the serving certificate and its key.
+	// CertFile and KeyFile are the paths of the serving certificate and its key.
 	CertFile, KeyFile string
-	// ClientCAFile contains the CA bundle that verifies client certificates.
+	// ClientCAFile is the path of the CA bundle that verifies client certificates.
 	ClientCAFile string
 	// EtcdSocket is etcd's Unix socket. EncryptionConfigFile, if set, configures encryption at
 	// rest.
@@ -56,14 +56,14 @@ type APIServer struct {
 	// FrontProxyCAFile, FrontProxyCertFile and FrontProxyKeyFile authenticate this server to
 	// aggregated API servers.
 	FrontProxyCAFile, FrontProxyCertFile, FrontProxyKeyFile string
-	// ServiceAccountKeyFile contains the private key that signs tokens. ServiceAccountKeyFiles
-	// contain the public keys that verify them.
+	// ServiceAccountKeyFile is the path of the private key that signs tokens. ServiceAccountKeyFiles
+	// are the paths of the public keys that verify them.
 	ServiceAccountKeyFile  string
 	ServiceAccountKeyFiles []string
 	// NamedCertificates take precedence over CertFile for clients that request one of their names.
 	NamedCertificates []NamedCertificate
-	// MinTLSVersion, such as "VersionTLS12", and CipherSuites, a list of Go's names, restrict TLS.
-	// Go's defaults apply if they are empty.
+	// MinTLSVersion, such as "VersionTLS12", and CipherSuites, a list of Go's cipher suite names,
+	// restrict TLS. Go's defaults apply if they are empty.
 	MinTLSVersion string
 	CipherSuites  []string
 	// CORSOrigins are regular expressions that match the allowed origins of requests from browsers.
@@ -204,7 +204,7 @@ func (s *APIServer) fill(opts *options.ServerRunOptions) {
 	for _, cert := range s.NamedCertificates {
 		opts.SecureServing.SNICertKeys = append(opts.SecureServing.SNICertKeys, cliflag.NamedCertKey(cert))
 	}
-	// Users can use profiling if their roles list its paths, as the role cluster-debugger does.
+	// Users can use profiling if their roles list its paths, as the cluster-debugger role does.
 	opts.Features.EnableProfiling = true
 	opts.Features.EnableContentionProfiling = false
 	// HSTS is for browsers, which open login pages on this server.

@@ -59,9 +59,10 @@ func (a *AttachDetach) Run(ctx context.Context, ready func()) error {
 	return fmt.Errorf("run attach-detach controller: it stopped unexpectedly")
 }
 
-// timers returns upstream's timers, with two exceptions. If a pod's driver was not installed when
-// the pod was scheduled, only a periodic pass over all pods finds the pod again. Upstream runs this
-// pass every three minutes. The pass reads only memory, so a short interval is cheap.
+// timers returns upstream's timers, with shorter intervals for the periodic pass over all pods. If
+// a pod's driver was not installed when the pod was scheduled, only this pass finds the pod again.
+// Upstream runs the pass every three minutes. The pass reads only memory, so a short interval is
+// cheap.
 func timers() attachdetach.TimerConfig {
 	config := attachdetach.DefaultTimerConfig
 	config.DesiredStateOfWorldPopulatorLoopSleepPeriod = 2 * time.Second

@@ -98,7 +98,7 @@ func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer, 
 	return front, server.Attach(front.GenericAPIServer)
 }
 
-// hook adds the features' hooks to every server's configuration, and to the handlers of the
+// hook adds the features' hooks to every server's configuration, and to the handler chain of the
 // aggregator, which is the first server that receives a request.
 func hook(config *app.Config, server *apiserver.Server) error {
 	front := &config.Aggregator.GenericConfig.Config
@@ -162,7 +162,7 @@ func priorities(versions []schema.GroupVersion) map[schema.GroupVersion]controlp
 	for position, group := range groupOrder {
 		for age, gv := range legacyscheme.Scheme.PrioritizedVersionsForGroup(group) {
 			all[gv] = controlplane.APIServicePriority{
-				// The priorities are below core (18000), in steps of 100 as in upstream.
+				// The priorities are below that of the core group (18000), in steps of 100 as in upstream.
 				Group: int32(17900 - 100*position), Version: int32(30 - 3*age),
 			}
 		}

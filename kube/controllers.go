@@ -20,16 +20,17 @@ type Controllers struct {
 	// Kubeconfig is the path of the controller manager's kubeconfig. Each controller uses its own
 	// service account, as RBAC expects.
 	Kubeconfig string
-	// ServiceAccountKeyFile contains the key that signs service account tokens. RootCAFile is
-	// published in every namespace.
+	// ServiceAccountKeyFile is the path of the key that signs service account tokens. The content of
+	// RootCAFile is published in every namespace.
 	ServiceAccountKeyFile, RootCAFile string
-	// SigningCertFile and SigningKeyFile contain the CA that signs certificate signing requests.
+	// SigningCertFile and SigningKeyFile are the paths of the certificate and key of the CA that signs
+	// certificate signing requests.
 	SigningCertFile, SigningKeyFile string
-	// VolumePluginDir is the plugin directory for the other controllers in the controller manager
-	// that use FlexVolume.
+	// VolumePluginDir is the FlexVolume plugin directory for the controllers that run in the
+	// controller manager.
 	VolumePluginDir string
-	// RecyclerTemplate is the path of the pod manifest for cleaning volumes with the reclaim policy
-	// Recycle.
+	// RecyclerTemplate is the path of the pod manifest for cleaning volumes with the Recycle reclaim
+	// policy.
 	RecyclerTemplate string
 	// PodEvictionTimeout is OpenShift 3's kubernetesMasterConfig.podEvictionTimeout. Zero means
 	// upstream's taint-based eviction (300 s).

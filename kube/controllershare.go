@@ -19,11 +19,11 @@ const (
 	// controllers sends for the projects of one user.
 	controllerRate  = 200
 	controllerBurst = 1000
-	// controllersRate and controllersBurst limit the requests per second of each controller. The
-	// share of a user must be a small part of it.
+	// controllersRate and controllersBurst limit the requests per second of each controller. A user's
+	// share must be a small part of these limits.
 	controllersRate  = 4000
 	controllersBurst = 8000
-	// controllerAccounts is the prefix of the users as which upstream's controllers run.
+	// controllerAccounts is the prefix of the user names that upstream's controllers have.
 	controllerAccounts = "system:serviceaccount:kube-system:"
 	// namespaceController is the account of the controller that deletes the content of projects.
 	namespaceController = "namespace-controller"
@@ -57,7 +57,8 @@ func (s *controllerShares) limit(next http.Handler) http.Handler {
 		caller, authenticated := request.UserFrom(r.Context())
 		if ok && authenticated && info.Namespace != "" {
 			if name, ok := strings.CutPrefix(caller.GetName(), controllerAccounts); ok && !s.take(name, info.Namespace) {
-				// Without a number of seconds, the client does not retry, which would occupy the controller.
+				// The response contains no number of seconds, so that the client does not retry. Its retries
+				// would occupy the controller.
 				busy := apierrors.NewTooManyRequests("the controller has too many changes for the user of project "+info.Namespace, 0)
 				version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
 				responsewriters.ErrorNegotiated(busy, legacyscheme.Codecs, version, w, r)

@@ -11,7 +11,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// ask sends a request of a user for an object in a project, and returns the response.
+// ask sends a user's request for an object in a project, and returns the response.
 func (s *controllerShares) ask(t *testing.T, caller, project string) *httptest.ResponseRecorder {
 	t.Helper()
 	ctx := request.WithRequestInfo(t.Context(), &request.RequestInfo{IsResourceRequest: true, Verb: "get", APIVersion: "v1", Resource: "configmaps", Namespace: project, Name: "x"})

@@ -37,7 +37,7 @@ const defaultsHook = "slipway/default-objects"
 
 // replaceDefaultsHooks replaces upstream's hooks that create the default policy and the priority
 // classes of the system. The API server is not ready before its hooks have finished, but upstream's
-// begin only after a second, and then create one object after the other.
+// hooks start to work only after a second, and then create one object after the other.
 func replaceDefaultsHooks(config *genericserver.Config) error {
 	objects := defaults{priorityClasses: true, policy: !config.DisabledPostStartHooks.Has(rbacrest.PostStartHookName)}
 	config.DisabledPostStartHooks.Insert(rbacrest.PostStartHookName, schedulingrest.PostStartHookName)
@@ -54,7 +54,7 @@ func replaceDefaultsHooks(config *genericserver.Config) error {
 type defaults struct{ policy, priorityClasses bool }
 
 // ensure creates the objects, and repeats this until it succeeds. It returns no error after ctx is
-// done, because an error ends the process, although the API server should stop gracefully.
+// done, because an error would end the process, although the API server should stop gracefully.
 func (d defaults) ensure(ctx context.Context, client kubernetes.Interface) error {
 	err := wait.PollUntilContextTimeout(ctx, defaultsInterval, defaultsTimeout, true, func(ctx context.Context) (bool, error) {
 		err := d.create(ctx, client)
@@ -113,8 +113,8 @@ func (d defaults) create(ctx context.Context, client kubernetes.Interface) error
 	return errors.Join(append(errs, err)...)
 }
 
-// reconcileClusterPolicy reconciles the default cluster roles and their bindings. If none is
-// missing or lacks anything, it sends two requests.
+// reconcileClusterPolicy reconciles the default cluster roles and their bindings. If all of them
+// exist and are complete, it sends only two requests.
 func reconcileClusterPolicy(ctx context.Context, client kubernetes.Interface,
 	do func(kind, name string, reconcile func() error)) error {
 	storedRoles, err := client.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{})

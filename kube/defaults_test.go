@@ -81,7 +81,7 @@ func TestDefaultObjectsAreCreatedAndRestored(t *testing.T) {
 	}
 }
 
-// The API server stops during its start, for example because a second master joins.
+// The API server stops while it is starting, for example because a second master joins.
 func TestStoppingServerIsNotEndedByDefaultsHook(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	client := fake.NewClientset()

@@ -18,9 +18,9 @@ import (
 const (
 	// drainQuietPeriod is how long a closed connection must be idle before it is terminated.
 	drainQuietPeriod = 5 * time.Second
-	// drainTimeout is the time after which a closed connection is terminated even if it is never
-	// idle. It is shorter than the remaining validity of the previous certificate: a third of the
-	// certificate's lifetime, which is at least an hour.
+	// drainTimeout is how long a connection can stay open after Close if it is never idle. It is
+	// shorter than the remaining validity of the previous certificate: a third of the certificate's
+	// lifetime, which is at least an hour.
 	drainTimeout = 10 * time.Minute
 	// restartTimeout is how long a request waits for a restarting kubelet. No process listens until
 	// the kubelet's process is running again, which takes seconds. restartInterval is the time
@@ -29,8 +29,7 @@ const (
 	// renewalTimeout is the duration of a kubelet's lease. A kubelet whose lease has expired is
 	// considered down, not restarting.
 	renewalTimeout = 40 * time.Second
-	// responseTimeout is the maximum time until the kubelet sends its first byte, in the TLS
-	// handshake.
+	// responseTimeout is how long the kubelet has to send its first byte, in the TLS handshake.
 	responseTimeout = 15 * time.Second
 )
 
@@ -41,8 +40,8 @@ type drainer struct {
 	dialer net.Dialer
 	quiet  time.Duration
 	limit  time.Duration
-	// restart is how long a dial waits while no process listens. response is how long a connection
-	// waits for its first byte.
+	// restart is how long a dial waits while no process is listening. response is how long a
+	// connection waits for its first byte.
 	restart, response time.Duration
 	// lastRenewal returns when the kubelet at a host last renewed its lease, or the zero time if
 	// this is unknown. It can be nil.
@@ -73,7 +72,7 @@ func (d *drainer) dial(ctx context.Context, network, address string) (net.Conn, 
 	return &drainedConn{Conn: conn, drainer: d}, nil
 }
 
-// redial retries a refused dial until the kubelet listens, if the kubelet might be restarting.
+// redial retries a refused dial until the kubelet is listening, if the kubelet might be restarting.
 func (d *drainer) redial(ctx context.Context, network, address string, refused error) (net.Conn, error) {
 	deadline := time.Now().Add(d.restart)
 	if host, _, err := net.SplitHostPort(address); err == nil && d.lastRenewal != nil {

@@ -45,7 +45,7 @@ func CurrentEncryptionArgument(args arguments.Map, dir string) (arguments.Map, e
 	return args, nil
 }
 
-// convertEncryptionConfig reads a file with OpenShift 3's kind EncryptionConfig and returns its
+// convertEncryptionConfig reads a file with OpenShift 3's EncryptionConfig kind and returns its
 // content with the kind that upstream reads. Both kinds have the same fields.
 func convertEncryptionConfig(path string) ([]byte, error) {
 	content, err := os.ReadFile(path)

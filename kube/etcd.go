@@ -35,8 +35,8 @@ type Etcd struct {
 	Socket string
 	// ClientAddress and PeerAddress are the TLS listen addresses, host:port.
 	ClientAddress, PeerAddress string
-	// CertFile, KeyFile and CAFile contain this member's certificate and key, and the CA that signs
-	// client and peer certificates.
+	// CertFile, KeyFile and CAFile are the paths of this member's certificate and key, and of the CA
+	// that signs client and peer certificates.
 	CertFile, KeyFile, CAFile string
 	// Peers, if set, makes this etcd a member of a cluster with several members.
 	Peers *EtcdPeers
@@ -46,7 +46,7 @@ type Etcd struct {
 	quota    int64 // maximum size of the database file; fileQuota if 0
 }
 
-// EtcdPeers contains the settings of a member in a cluster with several members.
+// EtcdPeers holds the settings of a member in a cluster with several members.
 type EtcdPeers struct {
 	// Name is the member's name.
 	Name string
@@ -55,8 +55,8 @@ type EtcdPeers struct {
 	Cluster string
 	// Client manages the members. It uses the API server's socket.
 	Client etcdmember.Client
-	// Reset makes this member the only member, which continues with its own data. The other members
-	// are lost. An interrupted reset can be repeated.
+	// Reset makes this member the only member. It continues with its own data. The other members are
+	// lost. An interrupted reset can be repeated.
 	Reset bool
 	// ResetDone is called after a reset.
 	ResetDone func() error
@@ -188,8 +188,8 @@ func (e *Etcd) check() error {
 	return database.Close()
 }
 
-// start opens the data and listens. If etcd cannot read its write-ahead log, it panics or exits.
-// start converts both cases to an error.
+// start opens the data and starts listening. If etcd cannot read its write-ahead log, it panics or
+// exits. start converts both cases to an error.
 func (e *Etcd) start(config *embed.Config) (server *embed.Etcd, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -203,8 +203,8 @@ func (e *Etcd) start(config *embed.Config) (server *embed.Etcd, err error) {
 	return server, nil
 }
 
-// logger writes warnings to standard error. Fatal etcd messages panic instead of exiting, so that
-// start can report the directory.
+// logger writes warnings to standard error. If etcd logs a fatal message, the logger panics instead
+// of exiting, so that start can report the directory.
 func logger() *zap.Logger {
 	encoder := zap.NewProductionEncoderConfig()
 	encoder.EncodeTime = zapcore.RFC3339NanoTimeEncoder
@@ -232,7 +232,8 @@ func (e *Etcd) config() (*embed.Config, error) {
 	c.AdvertisePeerUrls = []url.URL{peer}
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
 	c.ClientTLSInfo, c.PeerTLSInfo = tls, tls
-	// A single member does not wait for peers, so a short election makes it ready 0.5 s earlier.
+	// A single member does not wait for peers, so a short election timeout makes it ready 0.5 s
+	// earlier.
 	c.TickMs, c.ElectionMs = 10, 100
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModePeriodic, "5m"
 	// Raft keeps SnapshotCatchUpEntries writes in memory, and SnapshotCount writes in its log on
@@ -243,8 +244,8 @@ func (e *Etcd) config() (*embed.Config, error) {
 	c.WarningApplyDuration = time.Second
 	c.WarningUnaryRequestDuration = time.Second
 	c.EnableGRPCGateway = false
-	// The API server has a connection for each resource, and nearly all of them are idle, so the
-	// read buffers are small. Write buffers come from a shared pool by default.
+	// Nearly all connections of clients are idle most of the time, so the read buffers are small.
+	// Write buffers come from a shared pool by default.
 	c.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ReadBufferSize(4 << 10)}
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger())
 	return c, nil

@@ -40,7 +40,7 @@ type etcdConnection struct {
 	client    *kubernetes.Client
 	compactor etcd3.Compactor
 	stop      func()
-	// uncached contains the resources without a watch cache. all is true if no resource has a watch
+	// uncached holds the resources without a watch cache. all is true if no resource has a watch
 	// cache.
 	uncached map[schema.GroupResource]int
 	all      bool
@@ -73,7 +73,7 @@ func newEtcdConnection(options *serveroptions.EtcdOptions) (*etcdConnection, err
 	return connection, nil
 }
 
-// close closes the connection. The stores cannot be used afterwards.
+// close closes the connection. The stores cannot be used after that.
 func (c *etcdConnection) close() {
 	c.stop()
 	_ = c.client.Close() // the API server is shutting down

@@ -38,7 +38,7 @@ type etcdGateway struct {
 // voter.
 const promotionInterval = 500 * time.Millisecond
 
-// run forwards connections until ctx is done. It calls ready when it listens.
+// run forwards connections until ctx is done. It calls ready when it is listening.
 func (g *etcdGateway) run(ctx context.Context, ready func()) error {
 	_ = os.Remove(g.listen) // remove the socket of a killed process
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "unix", g.listen)

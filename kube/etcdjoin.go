@@ -19,9 +19,9 @@ import (
 // membersTimeout is the timeout for requesting the member list.
 const membersTimeout = 5 * time.Second
 
-// initialCluster returns all members when a joining member first starts. After the member was added
-// but before it starts, other members can have joined or left, and etcd starts only with the
-// current members.
+// initialCluster returns all members when a joining member first starts. Other members can join or
+// leave after the member has been added and before it starts, and etcd starts only with the current
+// members.
 func (e *Etcd) initialCluster(ctx context.Context) (string, error) {
 	if _, err := os.Stat(filepath.Join(e.Dir, "member", "wal")); err == nil || e.Peers.Cluster == "" {
 		return e.Peers.Cluster, nil // etcd has its own record of its members

@@ -37,7 +37,7 @@ type EtcdMaintenance struct {
 const (
 	// defragmentTimeout is the maximum time for defragmenting one member.
 	defragmentTimeout = 10 * time.Minute
-	// maintenanceTimeout is the timeout for each other request.
+	// maintenanceTimeout is the timeout for any request other than a defragmentation.
 	maintenanceTimeout = 10 * time.Second
 	// settleInterval is the maximum time between the maintenance of two members.
 	settleInterval = 5 * time.Second
@@ -167,9 +167,9 @@ func (m *EtcdMaintenance) recover(ctx context.Context) (acted bool, err error) {
 	return true, nil
 }
 
-// refresh makes all members update the size that is in use. After a compaction, a member updates
-// this size only at its next write. Therefore, refresh stores a member's address again. Even a full
-// etcd permits this write.
+// refresh makes all members update their records of the size that is in use. After a compaction, a
+// member updates its record only on its next write. Therefore, refresh stores a member's address
+// again. Even a full etcd permits this write.
 func (m *EtcdMaintenance) refresh(ctx context.Context, self etcdmember.State) error {
 	ctx, cancel := context.WithTimeout(ctx, maintenanceTimeout)
 	defer cancel()

@@ -55,7 +55,7 @@ const (
 )
 
 // pacer delays tenants' writes, and rejects them when the database is nearly full. Each write of an
-// object, even a small patch, takes several times the object's size in memory, in etcd's log and
+// object, even a small patch, takes several times the object's size in memory, in etcd's log and in
 // the API server's caches. It also stays in the database until the next compaction. A full database
 // stops the whole control plane.
 //
@@ -221,14 +221,14 @@ func (p *pacer) wait(ctx context.Context, mark tenant.Mark, size int) error {
 	return total.wait(ctx, share, bytes)
 }
 
-// delay returns the time until a tenant's rate allows a value. It does not reserve tokens, because
-// a rejected write must not use any.
+// delay returns how long it takes until a tenant's rate allows a value to be written. It does not
+// reserve tokens, because a rejected write must not use any.
 func (p *pacer) delay(pace *tenantPace, size int) time.Duration {
 	missing := float64(pace.cost(size)) - pace.limiter.TokensAt(p.clock.Now())
 	return max(0, time.Duration(missing/float64(pace.limiter.Limit())*float64(time.Second)))
 }
 
-// enter reports whether another write of a tenant may wait. If so, it counts the write as waiting.
+// enter reports whether another write by a tenant may wait. If so, it counts the write as waiting.
 func (p *pacer) enter(pace *tenantPace) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// unusedPort returns a TCP port of the loopback interface on which nothing listens.
+// unusedPort returns a TCP port that is not in use on the loopback interface.
 func unusedPort(t *testing.T) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -31,8 +31,8 @@ func unusedPort(t *testing.T) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// newMember returns a function that creates a component for one member. Call the function again for
-// each start of the member.
+// newMember returns a function that creates a component for one member. Call the function again
+// each time the member starts.
 func newMember(t *testing.T) func(reset bool) *Etcd {
 	t.Helper()
 	authority := certtest.New(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// revisionBump is added to the revision of restored data, so that a revision that clients have seen
-// after the snapshot never identifies a different object. etcd's guide for Kubernetes clusters
+// revisionBump is added to the revision of restored data, so that a revision that clients saw after
+// the snapshot was taken never identifies a different object. etcd's guide for Kubernetes clusters
 // recommends this number.
 const revisionBump = 1_000_000_000
 

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/componenttest"
 )
 
-// value returns the value of a key, or "". The member is running.
+// value returns the value of a key, or "". The member must be running.
 func value(t *testing.T, e *Etcd, key string) string {
 	t.Helper()
 	got, err := connectEtcd(t, e).Get(t.Context(), key)

@@ -26,7 +26,7 @@ import (
 // therefore marks every FlexVolume as expanded without calling its driver. It delegates the claims
 // of all other volumes to an instance of upstream's controller.
 //
-// The API server decides whether a claim can grow: the admission plugin PersistentVolumeClaimResize
+// The API server decides whether a claim can grow: the PersistentVolumeClaimResize admission plugin
 // requires a StorageClass with allowVolumeExpansion, even for PersistentVolumes that an
 // administrator creates. Such a volume and its claim specify a class, which need not provision
 // anything.

@@ -25,8 +25,8 @@ func exhausted(t *testing.T) (*fairQueue, *clocktesting.FakeClock) {
 	return q, clock
 }
 
-// admitAll advances the clock until the queue is empty, and returns the tenants of the admitted
-// writes in their order.
+// admitAll advances the clock until the queue is empty, and returns the tenants of the writes in
+// the order of admission.
 func admitAll(q *fairQueue, clock *clocktesting.FakeClock, tenants map[*turn]string) (order []string) {
 	for len(q.waiting) > 0 {
 		first := q.waiting[0]

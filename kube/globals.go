@@ -66,8 +66,8 @@ func Globals(gates map[string]bool) error {
 // variables (fileKeyRef). The kubelet accepts pipes and files of any size there: a tenant could use
 // up the node's memory, or block the kubelet's threads and the deletion of the pod.
 //
-// ConcurrentWatchObjectDecode starts ten goroutines for each etcd watch, more than all other
-// goroutines of the watch. This is worthwhile only for watches with thousands of changes per
+// ConcurrentWatchObjectDecode starts ten goroutines for each etcd watch, more than the watch's
+// other goroutines combined. This is worthwhile only for watches with thousands of changes per
 // second.
 func ownGates() map[string]bool {
 	return map[string]bool{

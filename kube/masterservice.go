@@ -17,7 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/controlplane/reconcilers"
 )
 
-// masterService configures the service `kubernetes` as in OpenShift 3: its port 53 forwards to the
+// masterService configures the `kubernetes` service as in OpenShift 3: its port 53 forwards to the
 // masters' DNS servers, and session affinity keeps a client on the same master. Kubernetes creates
 // the service and maintains its endpoints.
 //

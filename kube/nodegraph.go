@@ -29,7 +29,7 @@ type lateGraph struct {
 }
 
 // authorize allows requests that upstream allows within the time limit. It returns no opinion on
-// all other requests.
+// any other request.
 func (l lateGraph) authorize(ctx context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	timeout := graphTimeout(a)
 	if timeout == 0 {

@@ -26,7 +26,7 @@ type Scheduler struct {
 	Kubeconfig string
 	// File is the path where the component writes the KubeSchedulerConfiguration in effect.
 	File string
-	// Settings contains the administrator's settings.
+	// Settings holds the administrator's settings.
 	Settings SchedulerSettings
 	// ConfigMap, if set, specifies the ConfigMap that contains the policy.
 	ConfigMap *SchedulerConfigMap
@@ -34,8 +34,8 @@ type Scheduler struct {
 	note func(string)
 
 	mu sync.Mutex
-	// base contains the settings from the configuration files. mapped contains the settings from
-	// the ConfigMap.
+	// base holds the settings from the configuration files. mapped holds the settings from the
+	// ConfigMap.
 	base   SchedulerSettings
 	mapped scheduler.Settings
 	// restart stops the running scheduler, so that another scheduler starts with the changed
@@ -43,7 +43,7 @@ type Scheduler struct {
 	restart context.CancelFunc
 }
 
-// SchedulerSettings contains the administrator's scheduler settings.
+// SchedulerSettings holds the administrator's scheduler settings.
 type SchedulerSettings struct {
 	scheduler.Settings
 	// Arguments are flags (kubernetesMasterConfig.schedulerArguments).

@@ -26,7 +26,7 @@ type SchedulerConfigMap struct {
 	Client kubernetes.Interface
 	// Namespace and Name identify the ConfigMap.
 	Namespace, Name string
-	// Decode decodes the value of the key policy.cfg. name identifies the object in errors.
+	// Decode decodes the value of the policy.cfg key. name identifies the object in errors.
 	Decode func(name string, data []byte) (scheduler.Settings, error)
 }
 
@@ -92,8 +92,8 @@ func (s *Scheduler) followConfigMap(ctx context.Context, synced chan<- struct{},
 	}
 }
 
-// policyRetryInterval is the interval between attempts to apply a ConfigMap, for example after the
-// disk was full.
+// policyRetryInterval is the interval between attempts to apply a ConfigMap. An attempt fails if
+// the disk is full, for example.
 const policyRetryInterval = time.Minute
 
 // applyConfigMap applies the ConfigMap that a store contains. It returns why the ConfigMap is not

@@ -16,7 +16,7 @@ import (
 )
 
 // diskEvent returns the OutOfDisk event that corresponds to a DiskPressure event. Kubernetes has
-// removed the condition OutOfDisk. diskEvent returns "" for other events.
+// removed the OutOfDisk condition. diskEvent returns "" for other events.
 //
 // Source: OpenShift 3.11 Cluster Administration, 2.1.
 func diskEvent(reason string) string {
@@ -68,7 +68,7 @@ func (e nodeEvents) Eventf(object runtime.Object, kind, reason, format string, a
 	e.EventRecorderLogger.Eventf(object, kind, other, format, replaced...)
 }
 
-// WithLogger returns a recorder with another logger.
+// WithLogger returns a recorder that uses the given logger.
 func (e nodeEvents) WithLogger(logger klog.Logger) record.EventRecorderLogger {
 	return nodeEvents{e.EventRecorderLogger.WithLogger(logger)}
 }

@@ -30,8 +30,8 @@ func clientUsages() []certificatesv1.KeyUsage {
 }
 
 // RequestCredentials requests the certificates for a host that joins the cluster.
-// bootstrapKubeconfig is the path of a file with the join token and a master's address.
-// RequestCredentials writes a file to the path kubeconfig, which is not needed afterwards.
+// bootstrapKubeconfig is the path of a file with the join token and a master's address. kubeconfig
+// is the path of a file that RequestCredentials writes, and that is not needed after it returns.
 func RequestCredentials(ctx context.Context, m pki.Member, bootstrapKubeconfig, kubeconfig string) error {
 	// Upstream's kubelet requests its certificate in the same way.
 	err := bootstrap.LoadClientCert(ctx, kubeconfig, bootstrapKubeconfig, m.KubeletDir(), types.NodeName(m.NodeName))

@@ -46,7 +46,7 @@ type Kubelet struct {
 	// NodeName is the name of the Node object. NodeIP is the node's address.
 	NodeName string
 	NodeIP   net.IP
-	// SecondNodeIP is the Node's IPv6 address; optional.
+	// SecondNodeIP is the Node's IPv6 address. It is optional.
 	SecondNodeIP netip.Addr
 	// BindAddress and Port are the listen address.
 	BindAddress net.IP

@@ -95,7 +95,8 @@ func newKubelet(t *testing.T, values arguments.Map) *Kubelet {
 	}
 }
 
-// TestArgumentsOfGuideConfigureKubelet uses the arguments from 3.11 Cluster Administration, 2.11.1.
+// TestArgumentsOfGuideConfigureKubelet uses the arguments from OpenShift 3.11 Cluster
+// Administration, section 2.11.1.
 func TestArgumentsOfGuideConfigureKubelet(t *testing.T) {
 	server, err := newKubelet(t, arguments.Map{
 		"max-pods": {"40"}, "resolv-conf": {"/etc/resolv.conf"}, "image-gc-high-threshold": {"90"}, "image-gc-low-threshold": {"80"},

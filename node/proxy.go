@@ -15,7 +15,7 @@ import (
 )
 
 // Proxy is the component that runs upstream's service proxy, with nftables. It exits when its Node
-// object is deleted or changes its addresses, and is restarted with the process.
+// object is deleted or the Node's addresses change, and is restarted with the process.
 type Proxy struct {
 	// NodeName is the Node object's name.
 	NodeName string
@@ -44,8 +44,8 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	opts := app.NewOptions()
 	flags := pflag.NewFlagSet("proxy", pflag.ContinueOnError)
 	opts.AddFlags(flags)
-	// The configuration in upstream's options is private. Apart from a configuration file, flags
-	// are the only typed way to set it.
+	// The configuration in upstream's options is private. Only flags or a configuration file can set
+	// it.
 	settings := arguments.Map{
 		"kubeconfig":             {p.Kubeconfig},
 		"hostname-override":      {p.NodeName},

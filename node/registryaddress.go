@@ -16,8 +16,8 @@ import (
 // RegistryAddress tracks the address of the cluster's image registry, and configures containerd
 // accordingly. If there are several masters, another master can run the registry after a failure.
 type RegistryAddress struct {
-	// Watch calls changed with each new list of the registry's host:port addresses until ctx is
-	// done. Only Run needs it.
+	// Watch calls changed with each new list of the registry's host:port addresses until ctx is done.
+	// Watch can be nil unless Run is called.
 	Watch func(ctx context.Context, changed func([]string))
 	// File is the path of the file that contains the last known address. The file does not exist if
 	// this address is First.

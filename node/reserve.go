@@ -77,7 +77,7 @@ func reserveOf(cpus int, memory, pids, disk uint64) Reserve {
 	}
 }
 
-// resources returns the reserve in the format of the kubelet's setting system-reserved.
+// resources returns the reserve in the format of the kubelet's system-reserved setting.
 func (r Reserve) resources() map[string]string {
 	return map[string]string{
 		"cpu":               strconv.Itoa(r.MilliCPU) + "m",

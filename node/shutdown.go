@@ -10,8 +10,8 @@ import (
 )
 
 // Shutdown specifies how long pods may take to terminate when the machine shuts down. The kubelet
-// delays the shutdown through systemd-logind, and terminates the platform's pods last. Otherwise,
-// systemd would kill the processes of all pods immediately.
+// delays the shutdown through systemd-logind, and terminates the platform's pods last. Without this
+// delay, systemd would kill the processes of all pods immediately.
 type Shutdown struct {
 	// Period is the total time for all pods. Critical is the part of Period that is reserved for
 	// pods with the priority class system-cluster-critical or higher. If Period is 0, the shutdown

@@ -138,8 +138,8 @@ func TestPagesAreHardened(t *testing.T) {
 func TestLoginReplacesForeignSession(t *testing.T) {
 	w := newFixture(t, nil)
 	browser := w.browser()
-	// The attacker's own session cookie, or any other text, is placed in the victim's browser
-	// before the login.
+	// The attacker's own session cookie, or any other value, is placed in the victim's browser before
+	// the login.
 	attacker := w.browser()
 	w.logIn(attacker, "mallory", ask(demo()))
 	home, err := url.Parse(w.url)
@@ -212,7 +212,7 @@ func TestLongParametersAreNotStored(t *testing.T) {
 	}
 }
 
-// marking records the context marks of each Create call.
+// marking records the tenant mark in the context of each Create call.
 type marking[T runtime.Object] struct {
 	store.Objects[T]
 	marks []tenant.Mark

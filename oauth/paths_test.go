@@ -10,7 +10,7 @@ import (
 
 // TestPathsWithoutLoginAreListed lists the paths that are served without authentication. The matrix
 // in test/scenario/attack does not contain these paths, because no role lists them. Review a new
-// path like a permission that is granted to all users.
+// path as you would review a permission that is granted to all users.
 func TestPathsWithoutLoginAreListed(t *testing.T) {
 	want := []string{
 		"/.well-known/oauth-authorization-server", "/login", "/login/", "/logout", "/oauth/approve", "/oauth/authorize", "/oauth/token",

@@ -32,11 +32,11 @@ const encryptionHead = `# The API server encrypts secrets with these keys. Keep 
 # encrypted data is lost. The first key of a list encrypts. All keys decrypt.
 `
 
-// EnsureEncryption ensures that the file encryption.yaml in dir encrypts EncryptedResources or, if
-// encrypt is false, only decrypts them. A new file contains a generated key for XSalsa20 and
-// Poly1305 (secretbox). EnsureEncryption never changes or removes the keys in an existing file, so
-// existing objects remain readable. It returns the path of the file. The path is empty if the file
-// does not exist and encrypt is false.
+// EnsureEncryption ensures that the encryption.yaml file in dir makes the API server encrypt
+// EncryptedResources or, if encrypt is false, only decrypt them. A new file contains a generated
+// key for XSalsa20 and Poly1305 (secretbox). EnsureEncryption never changes or removes the keys in
+// an existing file, so existing objects remain readable. It returns the path of the file. The path
+// is empty if the file does not exist and encrypt is false.
 func EnsureEncryption(dir string, encrypt bool) (path string, err error) {
 	return editEncryption(dir, func(file *apiserverv1.EncryptionConfiguration) (bool, error) {
 		if len(file.Resources) == 0 && !encrypt {

@@ -60,11 +60,11 @@ type Files struct {
 	NodeKubeconfig string
 	// ProxyKubeconfig is the kubeconfig of the user `system:kube-proxy`.
 	ProxyKubeconfig string
-	// AgentKubeconfig is the kubeconfig of a node's network agent: the user `system:slipway-node`
-	// in `system:slipway-nodes`. The user is not in `system:nodes`: that group's permissions depend
-	// on a node's name. A role that is bound to the group `system:slipway-nodes` grants the user's
-	// permissions. Each of the following kubeconfigs is for one node component. The component's
-	// role is bound in the same way.
+	// AgentKubeconfig is the kubeconfig of a node's network agent: the user `system:slipway-node` in
+	// `system:slipway-nodes`. The user is not in `system:nodes`: that group's permissions depend on a
+	// node's name. A role that is bound to the `system:slipway-nodes` group grants the user's
+	// permissions. Each of the following kubeconfigs is for one node component. The component's role
+	// is bound in the same way.
 	AgentKubeconfig string
 	// DNSKubeconfig is the kubeconfig of the DNS server: the user `system:slipway-dns` in
 	// `system:slipway-dns-servers`.

@@ -31,7 +31,7 @@ func runChild(dir string) {
 
 // TestKilledEnsureCanBeRepeated repeatedly starts a process that issues certificates, and kills it
 // at many different points in time. The first run is a host's first start. If a machine is too slow
-// to complete a first start in the given time, the time of each further run is longer.
+// to complete a first start in the given time, each further run gets more time.
 func TestKilledEnsureCanBeRepeated(t *testing.T) {
 	dir := t.TempDir()
 	spec := specIn(dir)

@@ -31,7 +31,7 @@ func (p Pair) stage(kind string) string {
 }
 
 // replace writes a new certificate and its key, both in PEM. It creates missing files. If the
-// certificate does not exist, as at the first start, no reader uses the pair yet. In this case,
+// certificate does not exist, as on the first start, no reader uses the pair yet. In this case,
 // replace writes the key first and the certificate second.
 func (p Pair) replace(cert, key []byte) error {
 	if _, err := os.Lstat(p.Cert); errors.Is(err, fs.ErrNotExist) {

@@ -4,7 +4,7 @@
 // existing keys of other types.
 //
 // File names and subjects are the same as in OpenShift 3's /etc/origin/master. Ensure must be
-// called at each start: it keeps valid credentials, renews expiring certificates, and never
+// called on each start: it keeps valid credentials, renews expiring certificates, and never
 // replaces a certificate authority, except the service signer. Renewer does the same while the host
 // is running.
 //
@@ -45,8 +45,8 @@ type Spec struct {
 	// AdminKubeconfig is the absolute path of the administrator's kubeconfig.
 	AdminKubeconfig string
 	// APIHosts contains the API server's names and IP addresses: the host name, the machine's
-	// addresses, and the address of the service `kubernetes`. Ensure adds the loopback names and
-	// the names of the services `kubernetes` and `openshift`.
+	// addresses, and the address of the `kubernetes` service. Ensure adds the loopback names and the
+	// names of the `kubernetes` and `openshift` services.
 	APIHosts []string
 	// APIURL is the API server's address in the administrator's kubeconfig, such as
 	// `https://192.0.2.10:8443`. LoopbackURL is its address in the control plane's kubeconfigs, and
@@ -123,11 +123,11 @@ func Ensure(spec Spec) (*Credentials, error) {
 type issuer struct {
 	spec        Spec
 	credentials *Credentials
-	// keys contains the private keys by path. unwritten contains, as PEM, the keys that have not
-	// been written to their files yet.
+	// keys maps paths to private keys. unwritten maps paths to the keys, as PEM, that have not been
+	// written to their files yet.
 	keys      map[string]crypto.Signer
 	unwritten map[string][]byte
-	// authorities contains the certificate authorities by the path of their certificate.
+	// authorities maps the path of a certificate to its certificate authority.
 	authorities map[string]*authority
 }
 

@@ -77,7 +77,7 @@ func ensure(t *testing.T, spec Spec) *Credentials {
 	return credentials
 }
 
-// contents returns the contents of all files in a directory and its subdirectories, by path.
+// contents returns the contents of all files in a directory and its subdirectories, keyed by path.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

@@ -11,8 +11,8 @@ import (
 // reloads its files requires no hook. The API server, etcd and every client of this package's
 // kubeconfigs reload their files.
 type Renewer struct {
-	// Spec returns the required credentials. It is called at each check, so that it can take
-	// changes to the machine's addresses into account.
+	// Spec returns the required credentials. It is called on each check, so that it can take changes
+	// to the machine's addresses into account.
 	Spec func() (Spec, error)
 	// Interval is the interval between checks. The default is one hour.
 	Interval time.Duration

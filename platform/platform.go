@@ -1,6 +1,7 @@
-// Package platform is the composition root. It runs a host's processes. The folder controlplane
-// lists and creates the components of the control plane from the configuration, and nodeprocess
-// those of the node. The folder of each feature implements the feature's components.
+// Package platform is the composition root. It runs a host's processes. The controlplane folder
+// lists the components of the control plane and creates them from the configuration. The
+// nodeprocess folder does the same for the node. Each feature's folder implements the feature's
+// components.
 //
 // A host runs a supervisor (`slipway run`) and three processes: the control plane, containerd and
 // the node. The node has its own process because the kubelet and the service proxy exit on some

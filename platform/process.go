@@ -88,7 +88,7 @@ func runProcess(ctx context.Context, profileSocket string, gates map[string]bool
 	return err
 }
 
-// ReleaseMemory releases memory that this process required only during its start.
+// ReleaseMemory releases memory that this process required only while it was starting.
 func ReleaseMemory(ctx context.Context) {
 	if err := memory.ReleaseAfterStart(ctx); err != nil {
 		slog.Warn("cannot release the memory that only the start needed", "error", err)

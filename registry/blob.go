@@ -10,7 +10,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// blobPath returns the path in the storage of the content with the given digest.
+// blobPath returns the storage path of the content with the given digest.
 func blobPath(id digest.Digest) string {
 	return path.Join(blobsDir, id.Algorithm().String(), id.Encoded()[:2], id.Encoded(), "data")
 }

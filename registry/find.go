@@ -22,8 +22,8 @@ const insecureRepository = "openshift.io/image.insecureRepository"
 type location struct {
 	digest string
 	source source
-	// unproven means that the stream references the image without proof that the project may use
-	// it. In this case, only the location in the stream is used, and no Image object.
+	// unproven means that the stream references the image without proof that the project may use it.
+	// In this case, only the location in the stream is used, and Image objects are ignored.
 	unproven bool
 }
 
@@ -80,7 +80,7 @@ func (s *server) findInIndexes(ctx context.Context, stream *imagev1.ImageStream,
 	return location{}, false, nil
 }
 
-// findBlob returns the location of an image in the stream that contains the blob.
+// findBlob returns the location of one of the stream's images that contains the blob.
 func (s *server) findBlob(ctx context.Context, t target) (source, bool, error) {
 	if at, ok := s.blobs.get(blobOf{t.repository(), t.digest}); ok {
 		return at, true, nil

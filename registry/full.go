@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// fullMessage is the error message for clients if the disk is full.
+// fullMessage is the error message that clients receive if the disk is full.
 const fullMessage = "the disk of the registry is full: free space there, for instance with oc adm prune images, and push again"
 
 // upload forwards an upload request to distribution. If the disk is full or failure returns an

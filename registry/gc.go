@@ -83,7 +83,7 @@ func (s *server) diskNote() string {
 	return ""
 }
 
-// removeAbandoned removes abandoned uploads and expired promises (see the type promises).
+// removeAbandoned removes abandoned uploads and expired promises (see promises).
 func (s *server) removeAbandoned(ctx context.Context, store *store) error {
 	if store.readOnly {
 		return nil

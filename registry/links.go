@@ -71,7 +71,7 @@ func (s *store) links(ctx context.Context, repository, kind string) (all []link,
 	return all, err
 }
 
-// referrers returns a repository's referrers by subject.
+// referrers returns a repository's referrers, keyed by subject.
 func (s *store) referrers(ctx context.Context,
 	repository string) (bySubject map[digest.Digest][]digest.Digest, err error) {
 	bySubject = map[digest.Digest][]digest.Digest{}

@@ -119,8 +119,8 @@ func (s *server) removeGarbage(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(garbage)
 }
 
-// collect removes garbage. No manifest is stored in the meantime, except during a dry run. It lists
-// images during the search, so the list includes images that were pushed again.
+// collect removes garbage. No manifest is stored while collect runs, except during a dry run. It
+// lists images during the search, so the list includes images that were pushed again.
 func (s *server) collect(ctx context.Context, c caller,
 	request record.GarbageRequest) (record.Garbage, error) {
 	store, err := s.store.get()

@@ -4,7 +4,7 @@
 // the image into it. A pull also serves images in other registries that a stream only references.
 //
 // Behind this package, github.com/distribution/distribution stores and serves blobs and manifests.
-// Distribution is set up at the first request, so an unused registry costs only a listener.
+// Distribution is set up on the first request, so an unused registry costs only a listener.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, integrated registry; 3.11 Cluster
 // Administration, chapters 11 and 12; the OCI distribution specification 1.1.
@@ -57,8 +57,8 @@ type Registry struct {
 	// Advertise is the host's IP address, which becomes the endpoint of the docker-registry
 	// service.
 	Advertise net.IP
-	// Storage configures where images are stored. Clients are redirected to the storage only if it
-	// has the setting `redirect`.
+	// Storage configures where images are stored. Clients are redirected to the storage only if it has
+	// the `redirect` setting.
 	Storage configuration.Storage
 	// Remotes connects to other registries.
 	Remotes *registryclient.Pool

@@ -24,8 +24,8 @@ var registerS3 = sync.OnceFunc(func() {
 	}
 })
 
-// ReadStorage returns the storage of the cluster's registry: the storage from the configuration
-// file, or the directory dir if file is empty.
+// ReadStorage returns the storage of the cluster's registry: the storage that the configuration
+// file describes or, if file is empty, storage in the dir directory.
 func ReadStorage(dir, file string, readOnly bool) (configuration.Storage, error) {
 	if file == "" {
 		return Directory(dir, readOnly), nil

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// uploads records when clients last wrote to uploads, because some storage does not record this.
+// uploads records when clients last wrote to uploads, because some kinds of storage do not record
+// these times.
 type uploads struct {
 	mu    sync.Mutex
 	start time.Time

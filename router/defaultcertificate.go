@@ -22,7 +22,7 @@ import (
 )
 
 // defaultCertificate returns the certificate and key for hosts without their own certificate. The
-// sources, in order of precedence, are DEFAULT_CERTIFICATE, the file DEFAULT_CERTIFICATE_PATH,
+// sources, in order of precedence, are DEFAULT_CERTIFICATE, the file at DEFAULT_CERTIFICATE_PATH,
 // tls.crt and tls.key in DEFAULT_CERTIFICATE_DIR, and a self-signed certificate, which is generated
 // once and stored in a file.
 func defaultCertificate(s environment.Settings, file string) ([]byte, error) {
@@ -60,7 +60,7 @@ func pairFile(variable, path, keyPath string) ([]byte, error) {
 	return pair(variable, chain, []byte(cmp.Or(string(key), string(chain))))
 }
 
-// pair uses the key in the certificate's file, if the file contains one.
+// pair returns the certificate chain and its key. A key in the certificate's file takes precedence.
 func pair(variable string, chain, key []byte) ([]byte, error) {
 	if bundle, err := certificate.Pair(chain, chain); err == nil {
 		return bundle, nil

@@ -32,7 +32,7 @@ type F5 struct {
 	// Router's user. For native integration, it also needs permission to watch nodes and
 	// ClusterNetworks.
 	Config *rest.Config
-	// Settings contains the router's environment variables. The variables ROUTER_EXTERNAL_HOST_*
+	// Settings contains the router's environment variables. The ROUTER_EXTERNAL_HOST_* variables
 	// describe the appliance.
 	Settings environment.Settings
 	// ServiceCA is the path to the service CA file. It is optional. The file can change while the

@@ -71,8 +71,7 @@ func TestMissingMetricsCertificateIsAnError(t *testing.T) {
 	}
 }
 
-// exhausted is a listener that returns an error for its first connection, because it has no free
-// file descriptor.
+// exhausted is a listener whose first Accept fails, as if there were no free file descriptor.
 type exhausted struct {
 	net.Listener
 	once sync.Once

@@ -78,7 +78,7 @@ func (m *metrics) handler(haproxy *collector) http.Handler {
 	})
 }
 
-// observe records that HAProxy serves a configuration, and the time that it took to write the
+// observe records that HAProxy serves a configuration, and how long it took to write the
 // configuration and to reload HAProxy.
 func (m *metrics) observe(write, reload time.Duration) {
 	m.write.Observe(write.Seconds())

@@ -159,7 +159,7 @@ func (r *Router) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// reloaded records that HAProxy serves a configuration, and the time that it took to write the
+// reloaded records that HAProxy serves a configuration, and how long it took to write the
 // configuration and to reload HAProxy.
 func (s *session) reloaded(write, reload time.Duration) {
 	s.observed.observe(write, reload)

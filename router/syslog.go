@@ -14,9 +14,9 @@ import (
 // maxLineBytes is the maximum length of a log line from HAProxy, in bytes.
 const maxLineBytes = 64 << 10
 
-// RelayLog writes the messages that HAProxy sends to a log socket to out, without their priority,
-// until ctx is done. For a router in a pod, this makes HAProxy's log part of the container log.
-// RelayLog creates the socket at path and replaces an existing socket.
+// RelayLog receives the messages that HAProxy sends to a log socket, and writes them to out without
+// their priority, until ctx is done. For a router in a pod, this makes HAProxy's log part of the
+// container log. RelayLog creates the socket at path and replaces an existing socket.
 func RelayLog(ctx context.Context, path string, out io.Writer) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("create log socket: %w", err)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// ErrNotRunning is the error if no supervisor listens on the socket. If the user is not allowed to
-// access the socket, the error is fs.ErrPermission.
+// ErrNotRunning is returned if no supervisor listens on the socket. If the user is not allowed to
+// access the socket, fs.ErrPermission is returned instead.
 var ErrNotRunning = errors.New("supervisor is not running")
 
 // Client sends requests to a supervisor over its socket.

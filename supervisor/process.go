@@ -37,7 +37,7 @@ type Process struct {
 	// WaitReady returns when the process is ready to serve. It is nil for a process that reports
 	// its own events.
 	WaitReady func(context.Context) error `json:"-"`
-	// StopTimeout is the time after SIGTERM at which the process is killed.
+	// StopTimeout is how long the process has to exit after SIGTERM before it is killed.
 	StopTimeout time.Duration
 	// LogFile is the file for the process's output.
 	LogFile string

@@ -1,8 +1,8 @@
 // Package ownerlimit limits the number of an object's owner references.
 //
-// If an owner does not exist, the garbage collector keeps it in memory and sends two requests for
-// it, one after the other. A few objects with thousands of references to missing owners would stop
-// garbage collection in all projects for minutes.
+// For each owner that does not exist, the garbage collector keeps an entry in memory and sends two
+// requests, one after the other. A few objects with thousands of references to missing owners would
+// stop garbage collection in all projects for minutes.
 package ownerlimit
 
 import (
@@ -23,7 +23,7 @@ const Name = "slipway.io/OwnerLimit"
 // maxOwners is the maximum number of owner references. Most objects have one.
 const maxOwners = 64
 
-// Feature returns the plugin for registration in the API server.
+// Feature returns the plugin so that it can be registered with the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) {

@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// newAffinity returns the CrossNamespacePodAffinity plugin, which restricts affinity and
-// anti-affinity to pods of other projects. A running pod whose anti-affinity selects all other pods
-// prevents the scheduler from placing any of them on its node. In addition, the node that the
-// scheduler selects reveals where other projects' pods run.
+// newAffinity returns the CrossNamespacePodAffinity plugin, which restricts the affinity and
+// anti-affinity terms that select pods of other projects. A running pod whose anti-affinity selects
+// all other pods prevents the scheduler from placing any of them on its node. In addition, the node
+// that the scheduler selects reveals where other projects' pods run.
 //
 // Source: Kubernetes, resource quotas, cross-namespace pod affinity quota.
 func newAffinity() *reserved {
@@ -25,7 +25,7 @@ func newAffinity() *reserved {
 	})
 }
 
-// affinityTerms returns all pod affinity and anti-affinity terms.
+// affinityTerms returns all terms of a pod's pod affinity and pod anti-affinity.
 func affinityTerms(affinity *corev1.Affinity) (terms []corev1.PodAffinityTerm) {
 	if affinity == nil {
 		return nil

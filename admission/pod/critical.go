@@ -12,9 +12,10 @@ const criticalAnnotation = "scheduler.alpha.kubernetes.io/critical-pod"
 // clusterCritical is the priority class of pods that are critical for the cluster.
 const clusterCritical = "system-cluster-critical"
 
-// critical is the CriticalPod plugin. If a new pod in a platform namespace has the annotation, the
-// plugin sets the pod's priority class to system-cluster-critical, unless the pod specifies a
-// class. In other namespaces, the annotation has no effect, because any user can set it.
+// critical is the CriticalPod plugin. If criticalAnnotation marks a new pod in a platform namespace
+// as critical, the plugin sets the pod's priority class to system-cluster-critical, unless the pod
+// specifies a class. In other namespaces, the annotation has no effect, because any user can set
+// it.
 //
 // Source: OpenShift 3.11 Cluster Administration, 16.6.2.1. Kubernetes removed the conversion in
 // 1.16.

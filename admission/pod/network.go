@@ -16,8 +16,8 @@ import (
 // network is the PodNetwork plugin. It checks the annotations that configure a pod's network: the
 // bandwidth limits and the request for a macvlan device. It allows a macvlan device only for a pod
 // with a privileged container. Such a pod requires a security context constraint that allows
-// privileged containers. In OpenShift 3.11, a pod with this annotation but no privileged container
-// never started.
+// privileged containers. In OpenShift 3.11, a pod that requested a macvlan device but had no
+// privileged container never started.
 type network struct{ *admission.Handler }
 
 var _ admission.ValidationInterface = network{}
@@ -59,7 +59,7 @@ func (network) Validate(_ context.Context, a admission.Attributes, _ admission.O
 }
 
 // isPrivileged reports whether a pod has a privileged container. The result never changes, because
-// a pod's containers are immutable.
+// the security contexts of a pod's containers are immutable.
 func isPrivileged(pod *corev1.Pod) bool {
 	return slices.ContainsFunc(slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers), func(c corev1.Container) bool {
 		return c.SecurityContext != nil && c.SecurityContext.Privileged != nil && *c.SecurityContext.Privileged

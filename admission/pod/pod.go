@@ -5,10 +5,10 @@
 // contains it (admissionConfig.pluginConfig).
 //
 // Two plugins are enabled unless the configuration disables them: SystemPriority reserves the
-// system priority classes for the platform, and CrossNamespacePodAffinity restricts affinity to
-// other projects' pods. Two plugins are always enabled: PodNetwork checks the annotations that
-// configure a pod's network, and CriticalPod converts the critical pod annotation into a priority
-// class.
+// system priority classes for the platform, and CrossNamespacePodAffinity restricts the affinity
+// terms that select other projects' pods. Two plugins are always enabled: PodNetwork checks the
+// annotations that configure a pod's network, and CriticalPod converts the critical pod annotation
+// into a priority class.
 //
 // Source: OpenShift 3.11 Cluster Administration, 7.3 and 16.6, and the reference for 3.11's master
 // configuration.
@@ -35,7 +35,7 @@ const (
 	CrossNamespacePodAffinity = "openshift.io/CrossNamespacePodAffinity"
 )
 
-// Feature returns the plugins for registration in the API server.
+// Feature returns the plugins so that they can be registered with the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{
 		{Name: RunOnceDuration, Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) {

@@ -15,9 +15,9 @@ import (
 // ServiceAuthority is the name of the plugin that adds the service CA to pods.
 const ServiceAuthority = "openshift.io/ServiceAuthority"
 
-// AuthorityFeature returns an admission plugin that adds a file to the volume with a pod's service
-// account token. The file contains the value of a ConfigMap key and has the key's name. In
-// OpenShift 3, this file was in the token's secret, which was mounted at the same path. If the
+// AuthorityFeature returns an admission plugin that adds a file to the volume that contains a pod's
+// service account token. The file contains the value of a ConfigMap key and is named after the key.
+// In OpenShift 3, this file was in the token's secret, which was mounted at the same path. If the
 // namespace does not have the ConfigMap yet, the pod starts without the file.
 func AuthorityFeature(configMap, key string) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{

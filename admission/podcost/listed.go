@@ -9,11 +9,12 @@ import (
 )
 
 const (
-	// maxListed is the maximum size, in bytes, of the list entries that containerd returns for a
-	// pod: one limit for its sandbox, and one for its containers. The kubelet lists all sandboxes
-	// and containers once a second and accepts a list of at most 16 MiB. If the list is larger, the
-	// node becomes not ready and all of its pods are evicted. A node has at most 250 pods by
-	// default, and containerd's list can also contain a previous instance of each container.
+	// maxListed is the maximum size, in bytes, of the list entries that containerd returns for a pod.
+	// The limit applies once to the entry of the pod's sandbox, and once to the entries of all of its
+	// containers. The kubelet lists all sandboxes and containers once a second and accepts a list of
+	// at most 16 MiB. If the list is larger, the node becomes not ready and all of its pods are
+	// evicted. A node has at most 250 pods by default, and containerd's list can also contain a
+	// previous instance of each container.
 	maxListed = 32 << 10
 	// listedContainer is the size, in bytes, of a container's entry in containerd's list, without
 	// the parts that the pod's author controls.

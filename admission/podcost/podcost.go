@@ -26,21 +26,21 @@ import (
 const Name = "slipway.io/PodCost"
 
 const (
-	// maxSize is the maximum size, in bytes, of the texts that the kubelet expands for a pod.
+	// maxSize is the maximum size, in bytes, of the text that the kubelet expands for a pod.
 	maxSize = 8 << 20
-	// foreignSize is the assumed size, in bytes, of a value that the pod does not contain, such as
-	// a secret key. The assumed size is much larger than a typical value, because the value can be
-	// up to 1 MiB.
+	// foreignSize is the assumed size, in bytes, of a value that the pod does not contain, such as the
+	// value of a secret key. The assumed size is much larger than a typical value, because the value
+	// can be up to 1 MiB.
 	foreignSize = 16 << 10
 	// maxCopies is the maximum number of secrets, ConfigMaps and individual keys that the kubelet
 	// writes for a pod. Each of them can be up to 1 MiB.
 	maxCopies = 128
 )
 
-// Expand replaces each reference in a text with the result of value, as the kubelet does.
+// Expand replaces each reference in text with the result of value, as the kubelet does.
 type Expand func(text string, value func(name string) string) string
 
-// Feature returns the admission plugin for registration in the API server.
+// Feature returns the admission plugin so that it can be registered with the API server.
 func Feature(expand Expand) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) {
@@ -125,7 +125,7 @@ func copiesOf(spec *corev1.PodSpec) (number int) {
 	return number
 }
 
-// sizeOf returns the size of the texts that the kubelet expands for a pod, or a number greater than
+// sizeOf returns the size of the text that the kubelet expands for a pod, or a number greater than
 // maxSize.
 func (p plugin) sizeOf(spec *corev1.PodSpec) (size int) {
 	containers := containersOf(spec)
@@ -164,7 +164,7 @@ func (p plugin) sizeOfContainer(container *corev1.Container) (size int) {
 	return size
 }
 
-// variables contains the sizes of a container's environment variables.
+// variables holds the sizes of a container's environment variables.
 type variables struct {
 	expand Expand
 	sizes  map[string]int

@@ -7,15 +7,17 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// maxWatched is the maximum number of different secrets and ConfigMaps of a pod. The kubelet has a
-// watch for each of them, even if it does not exist, and starts at most 50 a second for all pods.
+// maxWatched is the maximum number of different secrets and ConfigMaps of a pod. The kubelet
+// watches each of them, even those that do not exist, and starts at most 50 watches a second for
+// all pods.
 const maxWatched = 128
 
-// references contains the names of secrets and ConfigMaps.
+// references holds the names of the secrets and ConfigMaps that a pod refers to.
 type references struct{ secrets, configMaps map[string]bool }
 
 // checkWatched rejects a pod that refers to too many secrets and ConfigMaps. Existing pods that
-// exceed the limit can get containers that refer to no others.
+// exceed the limit can get more containers, if these do not refer to any more secrets and
+// ConfigMaps.
 func checkWatched(a admission.Attributes, pod *corev1.Pod) error {
 	old, existed := a.GetOldObject().(*corev1.Pod)
 	if number := watchedOf(&pod.Spec); number > maxWatched && !(existed && number <= watchedOf(&old.Spec)) {
@@ -25,8 +27,8 @@ func checkWatched(a admission.Attributes, pod *corev1.Pod) error {
 }
 
 // watchedOf returns the number of different secrets and ConfigMaps to which a pod refers in
-// variables, volumes and pull secrets. It ignores the secrets of storage drivers, one for each
-// volume.
+// variables, volumes and pull secrets. It ignores the secrets of storage drivers, of which a volume
+// has at most one.
 func watchedOf(spec *corev1.PodSpec) int {
 	r := references{map[string]bool{}, map[string]bool{}}
 	for _, secret := range spec.ImagePullSecrets {

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// TestPodRefersToFewSecrets creates pods with references to secrets and ConfigMaps in all places.
+// TestPodRefersToFewSecrets creates pods that refer to secrets and ConfigMaps in every possible
+// place.
 func TestPodRefersToFewSecrets(t *testing.T) {
 	named := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
 	for place, add := range map[string]func(pod *corev1.Pod, name string){

@@ -26,15 +26,15 @@ const (
 
 // Networks describes the cluster's addresses.
 type Networks struct {
-	// External contains the networks that users choose external addresses from. The prefix !
-	// excludes a network. If External is empty, users cannot choose an address.
+	// External lists the networks that users can choose external addresses from. The prefix ! excludes
+	// a network. If External is empty, users cannot choose an address.
 	External []string
 	// Ingress is the network that provides the addresses of LoadBalancer services. An invalid
 	// prefix means that there is no ingress network.
 	Ingress netip.Prefix
 	// Pods and Services are the networks of pods and services.
 	Pods, Services []netip.Prefix
-	// Hosts contains this host's addresses. The plugins read the addresses of all nodes from the Node
+	// Hosts lists this host's addresses. The plugins read the addresses of all nodes from the Node
 	// objects. Invalid addresses are ignored.
 	Hosts []netip.Addr
 	// Resolver is the address of the pods' DNS server. It is optional.
@@ -69,7 +69,7 @@ func (n Networks) platform() []network {
 	return networks
 }
 
-// Feature returns both admission plugins for registration in the API server.
+// Feature returns both admission plugins so that they can be registered with the API server.
 func Feature(networks Networks) apiserver.Feature {
 	reserved := newReserved(networks.platform())
 	return apiserver.Feature{Admission: []apiserver.Admission{

@@ -35,7 +35,7 @@ const (
 	expansion = 16
 )
 
-// Feature returns the admission plugin for registration in the API server.
+// Feature returns the admission plugin so that it can be registered with the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) { return newPlugin(), nil },

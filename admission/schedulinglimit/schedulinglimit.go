@@ -35,7 +35,7 @@ const (
 	maxWaiting = 10_000
 )
 
-// Feature returns the plugin for registration in the API server.
+// Feature returns the plugin so that it can be registered with the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) { return newPlugin(), nil },

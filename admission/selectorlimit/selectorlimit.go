@@ -28,7 +28,7 @@ const Name = "slipway.io/SelectorLimit"
 // add a few labels to the selectors of the objects that they create.
 const maxSelector, maxAdded = 100, 10
 
-// Feature returns the plugin for registration in the API server.
+// Feature returns the plugin so that it can be registered with the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) {

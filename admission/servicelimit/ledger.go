@@ -19,14 +19,15 @@ type key struct {
 	namespace, name string
 }
 
-// counted contains the weight of an object. source is the key of the object itself or, if a
-// controller created the object from an Endpoints object, the key of the Endpoints object.
+// counted holds the weight of an object. source is the key of the object itself or, if a controller
+// created the object from an Endpoints object, the key of the Endpoints object.
 type counted struct {
 	source key
 	weight int
 }
 
-// reservationTime is how long an admitted object counts toward the limit before it is in the cache.
+// reservationTime is how long an admitted object counts toward the limit while it is not in the
+// cache yet.
 const reservationTime = 10 * time.Second
 
 // reservation is an object that was admitted but might not have been stored yet.
@@ -67,7 +68,7 @@ func newLedger(weigh func(any) int, perProject int) *ledger {
 	}
 }
 
-// use starts to count the objects in the API server's caches. Only the first call has an effect.
+// use starts counting the objects in the API server's caches. Only the first call has an effect.
 func (l *ledger) use(factory informers.SharedInformerFactory) error {
 	if l.namespaces != nil {
 		return nil

@@ -50,7 +50,7 @@ const (
 	defaultNodePorts = 500
 )
 
-// Feature returns the admission plugin for registration in the API server.
+// Feature returns the admission plugin so that it can be registered with the API server.
 func Feature() apiserver.Feature {
 	shared := newLedgers() // the plugins of all configurations share the ledgers
 	return apiserver.Feature{Admission: []apiserver.Admission{{
@@ -58,14 +58,14 @@ func Feature() apiserver.Feature {
 	}}}
 }
 
-// ledgers contains the ledgers of combinations, ports and node ports.
+// ledgers holds the ledgers of combinations, ports and node ports.
 type ledgers struct{ combinations, ports, nodePorts *ledger }
 
 func newLedgers() ledgers {
 	return ledgers{newLedger(weightOf, perProject), newLedger(portsOf, perProject), newLedger(nodePortsOf, 0)}
 }
 
-// use starts to count the existing objects.
+// use starts counting the existing objects.
 func (l ledgers) use(factory informers.SharedInformerFactory) error {
 	return errors.Join(l.combinations.use(factory), l.ports.use(factory), l.nodePorts.use(factory))
 }
@@ -115,7 +115,7 @@ func newPlugin(reader io.Reader, counts ledgers) (*plugin, error) {
 	return p, nil
 }
 
-// SetExternalKubeInformerFactory starts to count the existing objects.
+// SetExternalKubeInformerFactory starts counting the existing objects.
 func (p *plugin) SetExternalKubeInformerFactory(factory informers.SharedInformerFactory) {
 	if p.err = p.ledgers.use(factory); p.err == nil {
 		p.SetReadyFunc(p.ledgers.synced)

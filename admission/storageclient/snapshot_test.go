@@ -20,7 +20,8 @@ func object(kind, name string, fields map[string]any) *unstructured.Unstructured
 	return &unstructured.Unstructured{Object: fields}
 }
 
-// snapshots returns a plugin for a cluster with snapshot classes and contents of two drivers.
+// snapshots returns a plugin for a cluster with the VolumeSnapshotClasses and
+// VolumeSnapshotContents of two drivers.
 func snapshots() *plugin {
 	p := limited(claim("local", "local-volume", func(c *corev1.PersistentVolumeClaim) { c.Name = "local-claim" }), claim("nfs", "nfs-volume", func(c *corev1.PersistentVolumeClaim) { c.Name = "nfs-claim" }))
 	kinds := map[schema.GroupVersionResource]string{

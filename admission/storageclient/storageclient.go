@@ -40,7 +40,7 @@ type Limits struct {
 	CapacityNamespace string
 }
 
-// Feature returns the admission plugin for registration in the API server.
+// Feature returns the admission plugin so that it can be registered with the API server.
 func Feature(limits Limits) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) { return newPlugin(limits), nil },
@@ -68,7 +68,7 @@ func newPlugin(limits Limits) *plugin {
 // SetExternalKubeClientSet stores the client that reads classes, claims and volumes.
 func (p *plugin) SetExternalKubeClientSet(client kubernetes.Interface) { p.kube = client }
 
-// SetDynamicClient stores the client that reads snapshot classes and contents.
+// SetDynamicClient stores the client that reads VolumeSnapshotClasses and VolumeSnapshotContents.
 func (p *plugin) SetDynamicClient(client dynamic.Interface) { p.dynamic = client }
 
 // ValidateInitialization returns an error if a client is missing.
@@ -159,8 +159,8 @@ func (p *plugin) checkVolume(pv *corev1.PersistentVolume) error {
 	return nil
 }
 
-// checkCapacity accepts capacities only in the clients' namespace, because the scheduler uses the
-// capacities of all drivers to select nodes.
+// checkCapacity accepts CSIStorageCapacity objects only in the clients' namespace, because the
+// scheduler uses the capacities of all drivers to select nodes.
 func (p *plugin) checkCapacity(namespace string) error {
 	if namespace != p.CapacityNamespace {
 		return fmt.Errorf("the client of local storage can only have CSIStorageCapacities in namespace %q", p.CapacityNamespace)

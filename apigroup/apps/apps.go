@@ -30,7 +30,7 @@ type Rules interface {
 	Resources(*corev1.ResourceRequirements, *field.Path) field.ErrorList
 }
 
-// Feature returns the API group apps.openshift.io for registration in the API server.
+// Feature returns the apps.openshift.io API group so that it can be registered with the API server.
 func Feature(rules Rules) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: appsv1.GroupVersion,

@@ -92,7 +92,7 @@ func setHookDefaults(hooks ...*appsv1.LifecycleHook) {
 }
 
 // setReferenceDefaults completes an image stream tag reference. It converts an image stream
-// reference to a reference to the tag "latest" of the stream.
+// reference to a reference to the stream's "latest" tag.
 func setReferenceDefaults(reference *corev1.ObjectReference) {
 	setDefault(&reference.Kind, "ImageStreamTag")
 	if reference.Kind != "ImageStream" && reference.Kind != "ImageRepository" {

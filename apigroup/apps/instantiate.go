@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// instantiate is the subresource "instantiate". It starts a deployment for a user.
+// instantiate is the "instantiate" subresource. It starts a deployment for a user.
 type instantiate struct {
 	apiserver.Action[*appsv1.DeploymentRequest]
 	deps apiserver.Deps

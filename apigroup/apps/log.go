@@ -28,7 +28,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// logs is the subresource "log". Until a deployment is complete, its log is the deployer's log.
+// logs is the "log" subresource. Until a deployment is complete, its log is the deployer's log.
 // After that, it is the log of the deployment's first pod.
 type logs struct {
 	deps  apiserver.Deps
@@ -37,10 +37,10 @@ type logs struct {
 
 var _ rest.GetterWithOptions = &logs{}
 
-// New returns the type of the response for discovery.
+// New returns an object of the response type, for discovery.
 func (*logs) New() runtime.Object { return &appsv1.DeploymentLog{} }
 
-// Destroy is a no-op, because the resource deploymentconfigs destroys the store.
+// Destroy is a no-op, because the deploymentconfigs resource destroys the store.
 func (*logs) Destroy() {}
 
 // GroupVersionKind returns the kind of the response.

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// rollback is the subresource "rollback". It returns a configuration with the settings of an
+// rollback is the "rollback" subresource. It returns a configuration with the settings of an
 // earlier deployment and stores nothing. The client then updates the configuration.
 type rollback struct {
 	apiserver.Action[*appsv1.DeploymentConfigRollback]
@@ -37,7 +37,7 @@ func (r *rollback) Create(ctx context.Context, name string, body runtime.Object,
 	return r.rolledBackConfig(ctx, rollback)
 }
 
-// rollbacks is the resource deploymentconfigrollbacks, which older clients use. The request body
+// rollbacks is the deploymentconfigrollbacks resource, which older clients use. The request body
 // contains the name of the configuration.
 type rollbacks struct{ *rollback }
 

@@ -29,7 +29,7 @@ func prepare(scheme *runtime.Scheme) error {
 	return apiserver.RegisterQuery[*appsv1.DeploymentLogOptions](scheme)
 }
 
-// scale is the subresource "scale" of deployment configurations. It contains the desired and the
+// scale is the "scale" subresource of deployment configurations. It contains the desired and the
 // actual number of pods.
 type scale struct {
 	store *registry.Store
@@ -43,10 +43,10 @@ var (
 // New implements rest.Storage.
 func (s *scale) New() runtime.Object { return &autoscalingv1.Scale{} }
 
-// Destroy is a no-op, because the resource deploymentconfigs destroys the store.
+// Destroy is a no-op, because the deploymentconfigs resource destroys the store.
 func (s *scale) Destroy() {}
 
-// GroupVersionKind returns the kind autoscaling/v1 Scale.
+// GroupVersionKind returns the autoscaling/v1 Scale kind.
 func (s *scale) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
 	return autoscalingv1.SchemeGroupVersion.WithKind("Scale")
 }

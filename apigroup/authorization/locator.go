@@ -87,7 +87,7 @@ func withNamespace(subjects []rbacv1.Subject, namespace string) []rbacv1.Subject
 	return subjects
 }
 
-// whoCan returns the users and groups who can perform an action, sorted by name.
+// whoCan returns the users and groups that can perform an action, sorted by name.
 func (l *locator) whoCan(namespace string, action rbacv1.PolicyRule) (users, groups []string, missing []error, err error) {
 	missing, err = l.each(namespace, func(subjects []rbacv1.Subject, rules []rbacv1.PolicyRule) {
 		if covered, _ := validation.Covers(rules, []rbacv1.PolicyRule{action}); !covered {

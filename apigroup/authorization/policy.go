@@ -92,7 +92,7 @@ func newClusterRoleBindings(deps apiserver.Deps) (rest.Storage, error) {
 	}, nil
 }
 
-// bound contains the role and the subjects of a role binding or cluster role binding.
+// bound holds the role and the subjects of a role binding or cluster role binding.
 type bound struct {
 	role     corev1.ObjectReference
 	subjects []corev1.ObjectReference

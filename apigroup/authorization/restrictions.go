@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// restrictions returns the resource rolebindingrestrictions, which limits the subjects that roles
+// restrictions returns the rolebindingrestrictions resource, which limits the subjects that roles
 // can be bound to in a project.
 func restrictions() apiserver.Served {
 	return apiserver.Resource[*authorizationv1.RoleBindingRestriction]{

@@ -43,9 +43,9 @@ func TestValidateRestriction(t *testing.T) {
 	}
 }
 
-// restrictedProject returns a plugin for a cluster whose project `shop` allows the user alice,
-// users with the label team=shop, members of the group staff, the group staff, the project's
-// service account `robot`, and service accounts of the project `tools`.
+// restrictedProject returns a plugin for a cluster whose `shop` project allows the user alice,
+// users with the label team=shop, members of the staff group, the staff group itself, the project's
+// `robot` service account, and service accounts of the `tools` project.
 func restrictedProject() *restrict {
 	restriction := func(name string, spec authorizationv1.RoleBindingRestrictionSpec) *authorizationv1.RoleBindingRestriction {
 		return &authorizationv1.RoleBindingRestriction{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: spec}

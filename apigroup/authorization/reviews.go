@@ -76,7 +76,8 @@ func subject(ctx context.Context, name string, groups, scopes []string) (user.In
 		}
 		size += len(text) + 1
 	}
-	// No token has more scopes. A review evaluates each of them for each of the user's permissions.
+	// A token's scopes never exceed this size. A review evaluates each scope for each of the user's
+	// permissions.
 	if size > scope.MaxParameter {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("scopes: must have at most %d bytes in all", scope.MaxParameter))
 	}
@@ -117,7 +118,7 @@ func newLocalSubjectAccess(deps apiserver.Deps) (rest.Storage, error) {
 }
 
 // mayReview rejects a review of another subject if the user is allowed to review only their own
-// permissions (see personal), or if only the scope user:check-access allows the request. That scope
+// permissions (see personal), or if only the user:check-access scope allows the request. That scope
 // permits only reviews of the token's own user.
 func mayReview(ctx context.Context, decider authorizer.Authorizer, resource, namespace, name string, groups []string) error {
 	self, ok := request.UserFrom(ctx)
@@ -134,7 +135,7 @@ func mayReview(ctx context.Context, decider authorizer.Authorizer, resource, nam
 		fmt.Errorf("user %q may only review their own permissions: leave user and groups empty", self.GetName()))
 }
 
-// withoutOwnReviews returns a copy of a user without the scope user:check-access. That scope
+// withoutOwnReviews returns a copy of a user without the user:check-access scope. That scope
 // permits only reviews of the user's own permissions.
 func withoutOwnReviews(u user.Info) user.Info {
 	scopes := u.GetExtra()[scope.ExtraKey]

@@ -15,7 +15,7 @@ import (
 const RoleSizePluginName = "authorization.openshift.io/RoleSize"
 
 // maxGrants is the maximum number of grants in a role. Grants are the combinations of verb, group,
-// resource and name in the role's rules. The role admin has 1,650 grants.
+// resource and name in the role's rules. The admin role has 1,650 grants.
 const maxGrants = 5_000
 
 // roleSize is the admission plugin that limits the size of roles. Upstream checks each grant of a

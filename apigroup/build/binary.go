@@ -23,14 +23,14 @@ import (
 // binarySubresource is the name of the subresource that receives the source of a binary build.
 const binarySubresource = "instantiatebinary"
 
-// instantiateBinary is the subresource buildconfigs/instantiatebinary. It instantiates a
+// instantiateBinary is the buildconfigs/instantiatebinary subresource. It instantiates a
 // configuration and uses the request body as the source. It streams the body to the build's pod
 // without storing it.
 type instantiateBinary struct{ buildStore }
 
 var _ rest.Connecter = &instantiateBinary{}
 
-// New returns the options type for discovery.
+// New returns an object of the options type, for discovery.
 func (*instantiateBinary) New() runtime.Object { return &buildv1.BinaryBuildRequestOptions{} }
 
 // Destroy implements rest.Storage.
@@ -64,7 +64,7 @@ func (i *instantiateBinary) Connect(ctx context.Context, name string, query runt
 	}), nil
 }
 
-// podStartTimeout is how long an upload waits until the build's pod is running.
+// podStartTimeout is how long an upload waits for the build's pod to start.
 const podStartTimeout = 5 * time.Minute
 
 // upload instantiates a configuration and sends the source to the build's pod. If it cannot send

@@ -34,8 +34,8 @@ type Rules interface {
 	Resources(*corev1.ResourceRequirements, *field.Path) field.ErrorList
 }
 
-// Feature returns the API group build.openshift.io for registration in the API server. Unless
-// jenkins is nil, each project with pipelines has its own Jenkins.
+// Feature returns the build.openshift.io API group so that it can be registered with the API
+// server. Unless jenkins is nil, each project with pipelines has its own Jenkins.
 func Feature(rules Rules, jenkins *Jenkins) apiserver.Feature {
 	shared := &buildStore{}
 	return apiserver.Feature{
@@ -146,7 +146,8 @@ func strategyText(strategy *buildv1.BuildStrategy) string {
 	return string(strategy.Type)
 }
 
-// sourceText returns a build's source in OpenShift 3's notation: "Git@master", "Dockerfile,Binary".
+// sourceText returns a build's source in OpenShift 3's notation, such as "Git@master" or
+// "Dockerfile,Binary".
 func sourceText(spec *buildv1.CommonSpec) string {
 	source := &spec.Source
 	switch {

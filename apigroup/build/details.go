@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// details is the subresource builds/details. Only a running build's pod can update it.
+// details is the builds/details subresource. Only a running build's pod can update it.
 type details struct{ buildStore }
 
 var _ rest.Updater = &details{}
@@ -27,7 +27,7 @@ var _ rest.Updater = &details{}
 // New implements rest.Storage.
 func (*details) New() runtime.Object { return &buildv1.Build{} }
 
-// Destroy is a no-op, because the resource builds destroys the store.
+// Destroy is a no-op, because the builds resource destroys the store.
 func (*details) Destroy() {}
 
 // Update copies the revision, output, stages, reason and message from the request's build, which is

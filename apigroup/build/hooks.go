@@ -19,14 +19,14 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/webhook"
 )
 
-// webHooks is the subresource buildconfigs/webhooks/<secret>/<kind>, which Git hosts call. A caller
+// webHooks is the buildconfigs/webhooks/<secret>/<kind> subresource, which Git hosts call. A caller
 // that knows the secret can start a build without authentication. Hosts that sign their calls can
 // use buildconfigs/webhooks/<kind>, so that the secret does not appear in proxy logs.
 type webHooks struct{ buildStore }
 
 var _ rest.Connecter = &webHooks{}
 
-// New returns the response type for discovery.
+// New returns an object of the response type, for discovery.
 func (*webHooks) New() runtime.Object { return &buildv1.Build{} }
 
 // Destroy implements rest.Storage.

@@ -25,8 +25,8 @@ type objectStore interface {
 //
 // It creates the build first, and then records the build's number and images in the configuration.
 // If the process is killed after creating the build but before recording it, the next instantiation
-// finds the existing build and records it. In the opposite order, a trigger could be marked as
-// handled although no build exists.
+// finds the existing build and records it. If the order were reversed, a trigger could be marked as
+// handled even though no build exists.
 type instantiation struct {
 	objectStore
 	// images returns the image streams that a configuration's builds can use.

@@ -26,15 +26,15 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// logs is the subresource builds/log, which returns the output of a build's pod.
+// logs is the builds/log subresource, which returns the output of a build's pod.
 type logs struct{ buildStore }
 
 var _ rest.GetterWithOptions = &logs{}
 
-// New returns the response type for discovery.
+// New returns an object of the response type, for discovery.
 func (*logs) New() runtime.Object { return &buildv1.BuildLog{} }
 
-// Destroy is a no-op, because the resource builds destroys the store.
+// Destroy is a no-op, because the builds resource destroys the store.
 func (*logs) Destroy() {}
 
 // GroupVersionKind returns the response kind.
@@ -103,7 +103,7 @@ func (l *logs) open(ctx context.Context, build *buildv1.Build, options *buildv1.
 	core := l.deps.Kube.CoreV1()
 	namespace, name := request.NamespaceValue(ctx), instantiate.PodName(build.Name)
 	pod, err := core.Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-	// The user might not be allowed to read the logs of all pods.
+	// The pod might not belong to the build, and the user might not be allowed to read its log.
 	if err == nil && !metav1.IsControlledBy(pod, build) {
 		err = apierrors.NewNotFound(corev1.Resource("pods"), name)
 	}
@@ -143,7 +143,7 @@ func text(content string) func(context.Context) (io.ReadCloser, error) {
 	return func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }
 }
 
-// logStartTimeout is how long a log request waits until its build starts.
+// logStartTimeout is how long a log request waits for its build to start.
 const logStartTimeout = 30 * time.Second
 
 // hasStarted reports whether a build is running or has finished.

@@ -34,7 +34,7 @@ func (r requestAction) request(ctx context.Context, name string, body runtime.Ob
 	return r.About(ctx, name, body, validate, func(b *buildv1.BuildRequest) string { return b.Name })
 }
 
-// instantiateREST is the subresource buildconfigs/instantiate. It instantiates a configuration.
+// instantiateREST is the buildconfigs/instantiate subresource. It instantiates a configuration.
 type instantiateREST struct{ requestAction }
 
 var _ rest.NamedCreater = &instantiateREST{}
@@ -48,7 +48,7 @@ func (i *instantiateREST) Create(ctx context.Context, name string, body runtime.
 	return i.start(ctx, name, req)
 }
 
-// clone is the subresource builds/clone. It creates a build with the inputs of an earlier build.
+// clone is the builds/clone subresource. It creates a build with the inputs of an earlier build.
 type clone struct{ requestAction }
 
 var _ rest.NamedCreater = &clone{}

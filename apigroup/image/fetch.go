@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// maxImages is the maximum number of images in an index that is imported completely. Published
-// indexes contain about a dozen images.
+// maxImages is the maximum number of images that an index can contain if it is to be imported
+// completely. Published indexes contain about a dozen images.
 const maxImages = 100
 
 // fetcher fetches images from remote registries for one import.
@@ -47,7 +47,8 @@ func newFetcher(pool *registryclient.Pool, account *registryclient.Account, keyc
 	return fetcher{insecure: insecure, strict: strict, careless: careless}, err
 }
 
-// session returns the session for secure or insecure registries.
+// session returns a session. The session verifies certificates unless insecure is true or the
+// fetcher is insecure.
 func (f fetcher) session(insecure bool) *registryclient.Session {
 	if f.insecure || insecure {
 		return f.careless
@@ -56,7 +57,7 @@ func (f fetcher) session(insecure bool) *registryclient.Session {
 }
 
 // image fetches an image. If from refers to an index, image fetches the image for the preferred
-// platform or, with the import mode PreserveOriginal, the index and all its images.
+// platform or, if the import mode is PreserveOriginal, the index and all its images.
 func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImportPolicy, preferred platform) (*imagev1.Image, []imagev1.Image, error) {
 	reference, err := record.ParseReference(from)
 	if err != nil {

@@ -34,8 +34,8 @@ type Options struct {
 	// Allowed lists the registries from which users are allowed to import images. nil allows all
 	// registries.
 	Allowed []AllowedRegistry
-	// MaxBulkImport is the maximum number of tags that the import of one repository can import. 0
-	// means no limit.
+	// MaxBulkImport is the maximum number of tags that are imported from one repository. 0 means no
+	// limit.
 	MaxBulkImport int
 	// Registries manages the connections to remote registries.
 	Registries *registryclient.Pool
@@ -46,7 +46,8 @@ func (o Options) integrated(registry string) bool {
 	return registry != "" && (registry == o.Registry || slices.Contains(o.Hosts, registry))
 }
 
-// Feature returns the API group image.openshift.io for registration in the API server.
+// Feature returns the image.openshift.io API group so that it can be registered with the API
+// server.
 func Feature(options Options) apiserver.Feature {
 	streams, records := &streams{options: options}, newRecordCounter()
 	virtual := func(plural string, storageOf func(view) rest.Storage) apiserver.Served {
@@ -102,7 +103,7 @@ func images() apiserver.Served {
 }
 
 // keepContent silently reverts changes to an image's content: a user can change only the metadata,
-// the signatures and the pull spec. It is a no-op if the context contains the key completion, which
+// the signatures and the pull spec. It is a no-op if the context contains the completion key, which
 // the server sets when it adds missing content.
 func keepContent(ctx context.Context, image, old *imagev1.Image) {
 	if old == nil || ctx.Value(completion{}) != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// imageTags serves the resource imagetags, which separates the spec and the status of a stream's
+// imageTags serves the imagetags resource, which separates the spec and the status of a stream's
 // tags: a tag's target, its history, and its image. It updates tags in the same way as streamTags
 // does.
 type imageTags struct {

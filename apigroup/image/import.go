@@ -103,7 +103,7 @@ func (i *imports) fetcher(ctx context.Context, project string, stream *imagev1.I
 	return fetch, err
 }
 
-// result contains a fetched image and the resulting change of the stream's tag.
+// result holds a fetched image and the resulting change to the stream's tag.
 type result struct {
 	tag       string // empty if no tag changes
 	from      string

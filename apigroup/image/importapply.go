@@ -190,8 +190,8 @@ func setCondition(stream *imagev1.ImageStream, tag string, condition *imagev1.Ta
 // statusKey is the context key of a function that changes a stream's status.
 type statusKey struct{}
 
-// withStatus returns a context for updates of a stream. change then also changes the stream's
-// status.
+// withStatus returns a context for updates of a stream. An update with this context also calls
+// change, which changes the stream's status.
 func withStatus(ctx context.Context, change func(*imagev1.ImageStream)) context.Context {
 	return context.WithValue(ctx, statusKey{}, change)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// streamLayers is the subresource imagestreams/layers, which lists the blobs of a stream's images.
+// streamLayers is the imagestreams/layers subresource, which lists the blobs of a stream's images.
 // Users who are allowed to get it can pull from the cluster's registry, and users who are allowed
 // to update it can push. PUT exists only for this permission and is a no-op.
 type streamLayers struct{ view }

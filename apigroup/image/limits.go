@@ -37,7 +37,7 @@ type limit struct {
 	maximum    resource.Quantity
 }
 
-// exceeded returns the error message for a value that exceeds the limit. would is the value.
+// exceeded returns the error message for usage that would exceed the limit. would is that usage.
 func (l *limit) exceeded(would *resource.Quantity) string {
 	return fmt.Sprintf("maximum %s usage per %s is %s by LimitRange %q, but it would be %s", l.of, l.kind, l.maximum.String(), l.limitRange, would)
 }

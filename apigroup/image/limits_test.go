@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// limitsOf returns the limits of the project shop. The project has a LimitRange with high maximums
+// limitsOf returns the limits of the shop project. The project has a LimitRange with high maximums
 // and a LimitRange with the given maximums.
 func limitsOf(t *testing.T, kind corev1.LimitType, maximum map[corev1.ResourceName]string) limits {
 	t.Helper()

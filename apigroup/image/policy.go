@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// policy is the admission plugin ImagePolicy. It resolves image stream names, replaces image names
+// policy is the ImagePolicy admission plugin. It resolves image stream names, replaces image names
 // with names that contain a digest, and decides which images are allowed to run.
 type policy struct {
 	*admission.Handler

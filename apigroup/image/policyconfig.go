@@ -43,7 +43,7 @@ type policyConfig struct {
 	ResolutionRules []resolutionRule `json:"resolutionRules"`
 }
 
-// executionRule accepts or rejects images that meet all its conditions.
+// executionRule accepts or rejects images that meet all of its conditions.
 type executionRule struct {
 	Name                    string                 `json:"name"`
 	OnResources             []groupResource        `json:"onResources"`

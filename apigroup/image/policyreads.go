@@ -13,10 +13,10 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/pull"
 )
 
-// reads contains the streams and images that a request has read. A missing object is nil.
+// reads holds the streams and images that a request has read. A missing object is nil.
 type reads struct {
 	objects map[string]runtime.Object // by resource, namespace and name
-	// existing is the number of objects that exist, by resource.
+	// existing maps each resource to the number of read objects that exist.
 	existing map[string]int
 }
 

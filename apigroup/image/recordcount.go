@@ -25,7 +25,7 @@ const (
 	// it.
 	recordLimitAnnotation = "slipway.openshift.io/image-records"
 	unlimitedRecords      = "none"
-	// maxRecords is the maximum number of a project's image records if the namespace has no valid
+	// maxRecords is the maximum number of image records for a project whose namespace has no valid
 	// annotation.
 	maxRecords = 2000
 )

@@ -17,7 +17,8 @@ import (
 )
 
 // counterOf returns a counter for a cluster with records. projects maps the names of images to the
-// projects that created their records. limit is the value of the annotation of the project shop.
+// projects that created their records. limit is the value of the limit annotation of the shop
+// project.
 func counterOf(t testing.TB, limit string, projects map[string]string) *recordCounter {
 	t.Helper()
 	namespaces := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})

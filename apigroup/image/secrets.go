@@ -14,7 +14,7 @@ import (
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// streamSecrets is the subresource imagestreams/secrets, which lists a project's registry
+// streamSecrets is the imagestreams/secrets subresource, which lists a project's registry
 // credentials. Imports and the cluster's registry use it.
 type streamSecrets struct {
 	view

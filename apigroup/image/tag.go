@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/pull"
 )
 
-// streamTags serves the resource imagestreamtags, whose objects are named "stream:tag" and contain
+// streamTags serves the imagestreamtags resource, whose objects are named "stream:tag" and contain
 // a tag's target and image. Updating a tag updates its stream.
 type streamTags struct {
 	view

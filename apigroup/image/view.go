@@ -124,7 +124,7 @@ func split(name, separator, kind string) (stream, rest string, err error) {
 	return stream, rest, nil
 }
 
-// streamImages serves the resource imagestreamimages, whose objects are named "stream@id". The ID
+// streamImages serves the imagestreamimages resource, whose objects are named "stream@id". The ID
 // can be abbreviated.
 type streamImages struct {
 	view

@@ -92,7 +92,7 @@ func (c *Collector) collect(ctx context.Context, pods corelisters.PodLister) {
 	}
 }
 
-// read returns the content of the kubelet's /metrics/resource.
+// read returns the response of the kubelet's /metrics/resource endpoint.
 func (c *Collector) read(ctx context.Context, node string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

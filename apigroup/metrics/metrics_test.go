@@ -56,7 +56,7 @@ func store(t *testing.T, usage *Usage, text string) {
 	usage.storage.Store(batch)
 }
 
-// serve returns the resources for a cluster with the node host1 and two pods.
+// serve returns the resources for a cluster with a node named host1 and two pods.
 func serve(t *testing.T, usage *Usage) (*nodes, *pods) {
 	t.Helper()
 	client := fake.NewClientset(

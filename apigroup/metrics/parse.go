@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/metrics-server/pkg/storage"
 )
 
-// parse adds the usage of a node and its containers to batch. reading is the content of the
-// kubelet's /metrics/resource. parse skips points that lack the CPU or the memory usage.
+// parse adds the usage of a node and its containers to batch. reading is the response of the
+// kubelet's /metrics/resource endpoint. parse skips points that lack the CPU or the memory usage.
 func parse(reading io.Reader, node string, batch *storage.MetricsBatch) error {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(reading)

@@ -19,9 +19,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/dualstack"
 )
 
-// Feature returns the API group network.openshift.io for registration in the API server. network is
-// the content of the ClusterNetwork "default". dualStack contains the pods' IPv6 networks, if pods
-// have IPv6 addresses.
+// Feature returns the network.openshift.io API group so that it can be registered with the API
+// server. network is the content of the "default" ClusterNetwork. dualStack contains the pods' IPv6
+// networks, if pods have IPv6 addresses.
 func Feature(network networkv1.ClusterNetwork, dualStack dualstack.Networks) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: networkv1.GroupVersion,

@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature returns the API group oauth.openshift.io for registration in the API server.
+// Feature returns the oauth.openshift.io API group so that it can be registered with the API
+// server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: oauthv1.GroupVersion,
@@ -25,7 +26,7 @@ func Feature() apiserver.Feature {
 	}}}
 }
 
-// clients returns the resource oauthclients.oauth.openshift.io.
+// clients returns the oauthclients.oauth.openshift.io resource.
 func clients() apiserver.Served {
 	return apiserver.Resource[*oauthv1.OAuthClient]{
 		Plural:    "oauthclients",
@@ -51,7 +52,7 @@ func maxAge(seconds *int32) string {
 	return (time.Duration(*seconds) * time.Second).String()
 }
 
-// authorizations returns the resource oauthclientauthorizations.oauth.openshift.io.
+// authorizations returns the oauthclientauthorizations.oauth.openshift.io resource.
 func authorizations() apiserver.Served {
 	return apiserver.Resource[*oauthv1.OAuthClientAuthorization]{
 		Plural:    "oauthclientauthorizations",
@@ -70,7 +71,7 @@ func authorizations() apiserver.Served {
 	}
 }
 
-// codes returns the resource oauthauthorizetokens.oauth.openshift.io, which contains authorization
+// codes returns the oauthauthorizetokens.oauth.openshift.io resource, which contains authorization
 // codes. The store deletes expired codes.
 func codes() apiserver.Served {
 	return apiserver.Resource[*oauthv1.OAuthAuthorizeToken]{
@@ -94,7 +95,7 @@ func codes() apiserver.Served {
 	}
 }
 
-// tokens returns the resource oauthaccesstokens.oauth.openshift.io. The store deletes expired
+// tokens returns the oauthaccesstokens.oauth.openshift.io resource. The store deletes expired
 // tokens.
 func tokens() apiserver.Served {
 	return apiserver.Resource[*oauthv1.OAuthAccessToken]{

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// ownTokens returns the resource useroauthaccesstokens.oauth.openshift.io. Users list and revoke
+// ownTokens returns the useroauthaccesstokens.oauth.openshift.io resource. Users list and revoke
 // their own access tokens with this resource. It excludes tokens whose object name is the token
 // itself instead of a hash.
 func ownTokens() apiserver.Served {

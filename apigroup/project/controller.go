@@ -27,8 +27,8 @@ import (
 type Controller struct {
 	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
-	// Accounts contains the names of the service accounts that the controller creates in each
-	// project (serviceAccountConfig.managedNames).
+	// Accounts lists the names of the service accounts that the controller creates in each project
+	// (serviceAccountConfig.managedNames).
 	Accounts []string
 
 	client     kubernetes.Interface
@@ -69,8 +69,8 @@ const (
 	minBackoff = 5 * time.Millisecond
 )
 
-// namespaceOfDeleted returns the namespace of a service account that every project must have. It
-// returns no key if the cache still contains the account.
+// namespaceOfDeleted returns the key of the namespace of a deleted service account that every
+// project must have. It returns no key if the cache still contains the account.
 func (c *Controller) namespaceOfDeleted(object any) []controller.Key {
 	account, ok := object.(*corev1.ServiceAccount)
 	if !ok || !slices.Contains(c.Accounts, account.Name) {

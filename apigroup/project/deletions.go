@@ -13,13 +13,13 @@ import (
 )
 
 // deletionsPluginName is the name of the admission plugin that limits how many of a user's projects
-// can be in deletion at the same time.
+// can be terminating at the same time.
 const deletionsPluginName = "slipway.io/ProjectDeletionLimit"
 
-// maxDeletions is the maximum number of a user's projects that can be in deletion at the same time.
+// maxDeletions is the maximum number of a user's projects that can be terminating at the same time.
 const maxDeletions = 50
 
-// deletions is an admission plugin that limits how many of a user's projects can be in deletion at
+// deletions is an admission plugin that limits how many of a user's projects can be terminating at
 // the same time. An object with a finalizer prevents the deletion of its project from completing.
 // The namespace controller retries the deletion until the finalizer is removed. It retries only ten
 // projects per second in total, so many such projects would delay the deletion of other users'

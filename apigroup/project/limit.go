@@ -84,7 +84,7 @@ func (l *limit) Validate(ctx context.Context, a admission.Attributes, _ admissio
 	return nil
 }
 
-// maxProjects returns the maximum number of a user's projects, or nil if there is no limit.
+// maxProjects returns the maximum number of projects for a user, or nil if there is no limit.
 func (l *limit) maxProjects(ctx context.Context, u user.Info) *int {
 	if _, _, err := serviceaccount.SplitUsername(u.GetName()); err == nil && l.config.MaxProjectsForServiceAccounts != nil {
 		return l.config.MaxProjectsForServiceAccounts

@@ -34,9 +34,9 @@ func reserved(name string) bool {
 // inCluster reports whether a name is the last label of the cluster's DNS names, with or without
 // the cluster domain. domains are the cluster domain and the default domain of routes.
 //
-// The resolver of a pod first appends the cluster's search domains to a name with less than five
-// dots. For example, it resolves db.shop.svc as db.shop.svc.svc.cluster.local. If there were a
-// project svc with a service shop, this would be the service's address, for all pods.
+// The resolver of a pod first appends the cluster's search domains to a name with fewer than five
+// dots. For example, it first resolves db.shop.svc as db.shop.svc.svc.cluster.local. If a project
+// named svc contained a service named shop, this name would refer to that service, for all pods.
 func inCluster(name string, domains []string) bool {
 	if slices.Contains([]string{"svc", "pod", "endpoints"}, name) {
 		return true
@@ -71,10 +71,10 @@ func commonNames() []string {
 	return []string{"app", "bar", "blog", "build", "ci", "data", "dev", "foo", "one", "prod", "qa", "shop", "store", "team", "tools", "zone"}
 }
 
-// nameCheck is the plugin slipway.io/ProjectName. It rejects requests for projects that are named
-// like a top-level domain. The resolver of a pod resolves example.com as
-// example.com.svc.cluster.local first, which would be the service `example` of a project `com`, for
-// all pods.
+// nameCheck is the slipway.io/ProjectName plugin. It rejects requests for projects that are named
+// like a top-level domain. A pod's resolver first resolves example.com as
+// example.com.svc.cluster.local, which would be the `example` service of a `com` project, for all
+// pods.
 type nameCheck struct {
 	*admission.Handler
 	allowed []string

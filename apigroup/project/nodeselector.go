@@ -15,7 +15,7 @@ import (
 // its pods. OpenShift's documentation calls it NodeEnv.
 const NodeSelectorPluginName = "OriginPodNodeEnvironment"
 
-// nodeSelector is the plugin OriginPodNodeEnvironment.
+// nodeSelector is the OriginPodNodeEnvironment plugin.
 type nodeSelector struct {
 	*admission.Handler
 	settings   *Settings

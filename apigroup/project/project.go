@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature returns the API group project.openshift.io with its admission plugins for registration in
-// the API server.
+// Feature returns the project.openshift.io API group and its admission plugins so that they can be
+// registered with the API server.
 func Feature(settings *Settings) apiserver.Feature {
 	f := &feature{settings: settings}
 	return apiserver.Feature{
@@ -41,7 +41,7 @@ func Feature(settings *Settings) apiserver.Feature {
 	}
 }
 
-// feature contains the state that the group's resources and admission plugins share.
+// feature holds the state that the group's resources and admission plugins share.
 type feature struct {
 	settings *Settings
 	deps     apiserver.Deps

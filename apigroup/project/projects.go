@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// projects is the resource projects: the namespaces visible to a user. A change is authorized on
+// projects is the projects resource: the namespaces visible to a user. A change is authorized on
 // the project. It is then sent to the namespace through the API server, so that namespace admission
 // also applies.
 type projects struct {

@@ -30,7 +30,7 @@ import (
 // message is configured.
 const defaultMessage = "You may not request a new project via this API."
 
-// requests is the resource projectrequests. Creating a request creates a project for the user from
+// requests is the projectrequests resource. Creating a request creates a project for the user from
 // a template. Listing requests reports whether the user is allowed to request a project.
 type requests struct {
 	apiserver.Unstored[*projectv1.ProjectRequest]
@@ -106,7 +106,7 @@ func (r *requests) Create(ctx context.Context, object runtime.Object, validate r
 }
 
 // validateRequest validates a project request. Users cannot request projects with reserved names.
-// domains are the arguments of inCluster.
+// domains are passed to inCluster.
 func validateRequest(req *projectv1.ProjectRequest, domains []string) field.ErrorList {
 	project := &projectv1.Project{ObjectMeta: *req.ObjectMeta.DeepCopy()}
 	project.Annotations = map[string]string{displayNameAnnotation: req.DisplayName}
@@ -191,8 +191,8 @@ func (r *requests) createAll(ctx context.Context, name string, objects []*unstru
 	return nil
 }
 
-// waitVisible waits up to 10 seconds until the user can see the project, because clients use the
-// project immediately. It returns the project.
+// waitVisible waits up to 10 seconds for the project to become visible to the user, because clients
+// use the project immediately. It returns the project.
 func (r *requests) waitVisible(ctx context.Context, name string, u user.Info) runtime.Object {
 	project := &projectv1.Project{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	_ = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, 10*time.Second, true, func(ctx context.Context) (bool, error) {

@@ -68,8 +68,8 @@ func (strategy) Validate(_ context.Context, object runtime.Object) field.ErrorLi
 	return validate(object.(*projectv1.Project))
 }
 
-// mutable reports whether project administrators are allowed to change an annotation, because it
-// only describes the project.
+// mutable reports whether project administrators are allowed to change an annotation. They are
+// allowed to change annotations that only describe the project.
 func mutable(key string) bool {
 	return key == displayNameAnnotation || key == descriptionAnnotation || key == corev1.LastAppliedConfigAnnotation
 }

@@ -19,14 +19,14 @@ type watcher struct {
 
 var _ watch.Interface = &watcher{}
 
-// watchBuffer is the maximum number of events that a client has not read yet. If a client exceeds
-// it, the server closes the watch, and the client must list again.
+// watchBuffer is the maximum number of events that can wait to be read by a client. If this number
+// is exceeded, the server closes the watch, and the client must list again.
 const watchBuffer = 256
 
 // watch starts a watch. If initial is set, the watch first sends all existing projects and then, if
 // bookmark is set, a bookmark. Otherwise, it first sends the changes since the given version. If
 // the version is too old, or is newer than this server's index, for example because another master
-// returned it, watch returns an error with the reason Expired.
+// returned it, watch returns an error whose reason is Expired.
 func (i *index) watch(v view, version uint64, initial, bookmark bool) (*watcher, error) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()

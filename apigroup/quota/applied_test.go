@@ -17,9 +17,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver/storetest"
 )
 
-// newProjects returns the ledger of a cluster with the projects `a` and `b`. Project `a` has the
-// label team=red, and both projects have the annotation that contains alice. The quota `red`
-// selects the label, and the quota `alice` selects the annotation.
+// newProjects returns the ledger of a cluster with projects `a` and `b`. Project `a` has the label
+// team=red, and both projects have a requester annotation whose value is alice. The `red` quota
+// selects the label, and the `alice` quota selects the annotation.
 func newProjects(t *testing.T) *ledger {
 	t.Helper()
 	const requester = "openshift.io/requester"

@@ -41,8 +41,8 @@ type counter struct {
 	evaluators func() []quota.Evaluator
 	objects    func(ctx context.Context, resource schema.GroupResource, namespace string) ([]runtime.Object, error)
 
-	// inFlight contains the reservations that a count must include, whether or not their objects
-	// have already been stored.
+	// inFlight holds the reservations that a count must include, whether or not their objects have
+	// already been stored.
 	inFlight reservations
 	settling settling
 

@@ -33,8 +33,9 @@ type Rules interface {
 	Quota(*corev1.ResourceQuotaSpec, *field.Path) field.ErrorList
 }
 
-// Feature returns the API group quota.openshift.io, with the admission plugin and the counter, for
-// registration in the API server. severalServers means that other API servers also reserve usage.
+// Feature returns the quota.openshift.io API group, with the admission plugin and the counter, so
+// that it can be registered with the API server. severalServers means that other API servers also
+// reserve usage.
 func Feature(rules Rules, severalServers bool) apiserver.Feature {
 	f := &feature{}
 	if severalServers {
@@ -59,7 +60,7 @@ func Feature(rules Rules, severalServers bool) apiserver.Feature {
 	}
 }
 
-// feature contains the state that the plugin and the counter share. Its fields are set before the
+// feature holds the state that the plugin and the counter share. Its fields are set before the
 // server accepts requests.
 type feature struct {
 	configuration atomic.Pointer[quota.Configuration]

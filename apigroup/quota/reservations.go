@@ -9,7 +9,7 @@ import (
 	quota "k8s.io/apiserver/pkg/quota/v1"
 )
 
-// reservations contains the reservations of requests whose objects might not have been stored yet.
+// reservations holds the reservations of requests whose objects might not have been stored yet.
 type reservations struct {
 	mu     sync.Mutex
 	active map[*reservation]bool
@@ -41,7 +41,7 @@ func (f *reservations) begin(ctx context.Context, r *reservation) (release func(
 	return release
 }
 
-// reserved returns a quota's active reservations, by namespace.
+// reserved returns a quota's active reservations, keyed by namespace.
 func (f *reservations) reserved(name string) map[string]corev1.ResourceList {
 	f.mu.Lock()
 	defer f.mu.Unlock()

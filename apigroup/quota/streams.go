@@ -13,7 +13,8 @@ import (
 )
 
 // createdStream returns the name of the image stream that a request creates as a side effect,
-// because the request imports into or tags a missing stream. It returns "" for other requests.
+// because the request imports an image into, or adds a tag to, a stream that does not exist. It
+// returns "" for other requests.
 func (l *ledger) createdStream(ctx context.Context, a admission.Attributes) (string, error) {
 	name := ""
 	switch object := a.GetObject().(type) {

@@ -91,8 +91,8 @@ func isPlatform(namespace string) bool {
 	return namespace == "default" || namespace == "openshift" || strings.HasPrefix(namespace, "openshift-") || strings.HasPrefix(namespace, "kube-")
 }
 
-// permitted checks the user's permissions on routes/custom-host: the verb create for new routes and
-// for certificates, and the verb update for host changes. Without the permission, a user cannot
+// permitted checks the user's permissions on routes/custom-host: the create verb for new routes and
+// for certificates, and the update verb for host changes. Without the permission, a user cannot
 // change a route's host, and therefore cannot use an old route to hijack the host of a newer route.
 func (h *hosts) permitted(ctx context.Context, route, old *routev1.Route) field.ErrorList {
 	at := field.NewPath("spec")

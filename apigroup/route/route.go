@@ -11,10 +11,10 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature returns the API group route.openshift.io, with the admission plugin for Ingress objects,
-// for registration in the API server. suffix is the parent domain of generated hosts. reserved
-// lists the hosts of the platform's own servers: only routes in the platform's namespaces can use
-// them.
+// Feature returns the route.openshift.io API group, with the admission plugin for Ingress objects,
+// so that it can be registered with the API server. suffix is the parent domain of generated hosts.
+// reserved lists the hosts of the platform's own servers: only routes in the platform's namespaces
+// can use them.
 func Feature(suffix string, reserved []string) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: routev1.GroupVersion,

@@ -98,7 +98,7 @@ func validateWildcard(host string, policy routev1.WildcardPolicyType, at *field.
 	return nil
 }
 
-// insecure lists the supported policies for plain HTTP, by TLS termination type.
+// insecure maps TLS termination types to the supported policies for plain HTTP.
 var insecure = map[routev1.TLSTerminationType][]routev1.InsecureEdgeTerminationPolicyType{
 	routev1.TLSTerminationEdge:        {routev1.InsecureEdgeTerminationPolicyNone, routev1.InsecureEdgeTerminationPolicyAllow, routev1.InsecureEdgeTerminationPolicyRedirect},
 	routev1.TLSTerminationReencrypt:   {routev1.InsecureEdgeTerminationPolicyNone, routev1.InsecureEdgeTerminationPolicyAllow, routev1.InsecureEdgeTerminationPolicyRedirect},

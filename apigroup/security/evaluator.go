@@ -56,7 +56,7 @@ func (e *evaluator) all(ctx context.Context) ([]*scc.Constraints, error) {
 
 // usable returns the constraints that at least one of the subjects is allowed to use in the
 // namespace. A subject is allowed to use a constraint if the constraint lists the user or one of
-// the user's groups, or if a role grants the subject the verb `use`.
+// the user's groups, or if a role grants the subject the `use` verb.
 func (e *evaluator) usable(ctx context.Context, constraints []*scc.Constraints, namespace string, subjects []user.Info) []*scc.Constraints {
 	return slices.DeleteFunc(slices.Clone(constraints), func(c *scc.Constraints) bool {
 		return !slices.ContainsFunc(subjects, func(subject user.Info) bool { return e.mayUse(ctx, c, namespace, subject) })
@@ -135,6 +135,6 @@ func account(namespace string, pod *corev1.Pod) user.Info {
 		name = "default"
 	}
 	info := serviceaccount.UserInfo(namespace, name, "")
-	// In requests, service accounts are also members of the group system:authenticated.
+	// In requests, service accounts are also members of the system:authenticated group.
 	return &user.DefaultInfo{Name: info.GetName(), Groups: append(info.GetGroups(), user.AllAuthenticated)}
 }

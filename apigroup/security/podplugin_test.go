@@ -23,8 +23,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/podpreset"
 )
 
-// newEvaluator returns an evaluator for a cluster that has the built-in constraints and the project
-// `shop`. A role allows the project's service account `strong` to use `privileged`.
+// newEvaluator returns an evaluator for a cluster that has the built-in constraints and the `shop`
+// project. A role allows the project's `strong` service account to use `privileged`.
 func newEvaluator(t *testing.T) *evaluator {
 	t.Helper()
 	namespaces := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// constraints returns the resource securitycontextconstraints. Its table contains the columns of
+// constraints returns the securitycontextconstraints resource. Its table contains the columns of
 // `oc get scc` in OpenShift 3.
 func constraints() apiserver.Served {
 	type column = apiserver.Column[*scc.Constraints]
@@ -54,7 +54,7 @@ func list[T corev1.Capability | securityv1.FSType](items []T) string {
 	return "[" + strings.Join(texts, " ") + "]"
 }
 
-// rangeAllocations returns the resource rangeallocations, which stores the allocated blocks of a
+// rangeAllocations returns the rangeallocations resource, which stores the allocated blocks of a
 // range with one bit per block.
 func rangeAllocations() apiserver.Served {
 	return apiserver.Resource[*securityv1.RangeAllocation]{

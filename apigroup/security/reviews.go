@@ -138,7 +138,8 @@ func newAccountReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage,
 }
 
 // maxReviewBytes is the maximum size, in bytes, of the templates in a review's status: one for each
-// service account. accountBytes is added to each template, because an evaluation also takes time.
+// service account. accountBytes is added to the size of each template, because an evaluation also
+// takes time.
 const maxReviewBytes, accountBytes = 4 << 20, 4 << 10
 
 // checkSize rejects a review whose status would be much larger than the request.

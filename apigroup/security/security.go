@@ -2,8 +2,8 @@
 // constraints, and allocates the user, group and SELinux label ranges that constraints take from
 // namespaces.
 //
-// The package scc evaluates constraints. Source: OpenShift Container Platform 3.9 Architecture,
-// 4.2.5, and 3.11 Cluster Administration, chapter 15.
+// Package scc evaluates constraints. Source: OpenShift Container Platform 3.9 Architecture, 4.2.5,
+// and 3.11 Cluster Administration, chapter 15.
 package security
 
 import (
@@ -19,8 +19,8 @@ import (
 // PluginName is the name of the admission plugin in the server configuration.
 const PluginName = "SecurityContextConstraint"
 
-// Feature returns the API group security.openshift.io with its admission plugins for registration
-// in the API server.
+// Feature returns the security.openshift.io API group and its admission plugins so that they can be
+// registered with the API server.
 func Feature() apiserver.Feature {
 	evaluator := &evaluator{}
 	return apiserver.Feature{

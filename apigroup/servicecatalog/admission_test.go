@@ -67,7 +67,7 @@ func TestBrokerRequiresPermissionToReadItsSecret(t *testing.T) {
 	}
 }
 
-// A search for the ID of a new instance would read all instances.
+// Searching for the ID of a new instance would require reading all instances.
 func TestCreatedIDIsNotSearched(t *testing.T) {
 	instance := &v1beta1.ServiceInstance{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "17"}}
 	prepareInstance(t.Context(), instance, nil)

@@ -20,7 +20,7 @@ type catalog struct {
 	stores map[schema.GroupResource]*registry.Store
 }
 
-// class contains the fields of a class of either kind that the admission plugins read.
+// class holds the fields that the admission plugins read from a class of either kind.
 type class struct {
 	clusterScoped                  bool
 	name, externalName, externalID string

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// deletion is the delete strategy of objects that are deleted at a broker. It records the user who
+// deletion is the delete strategy for objects that also exist at a broker. It records the user who
 // deletes the object, because the catalog sends this user to the broker.
 type deletion struct {
 	rest.RESTDeleteStrategy
@@ -23,8 +23,9 @@ type deletion struct {
 
 var _ rest.RESTGracefulDeleteStrategy = deletion{}
 
-// controllers is the prefix of Kubernetes' controllers. They delete objects because a user has
-// deleted the project or the owner, and often lack the permissions that a broker requires.
+// controllers is the prefix of the user names of Kubernetes' controllers. They delete objects
+// because a user has deleted the project or the owner, and often lack the permissions that a broker
+// requires.
 const controllers = serviceaccount.ServiceAccountUsernamePrefix + metav1.NamespaceSystem + serviceaccount.ServiceAccountUsernameSeparator
 
 // CheckGracefulDelete records the user. Objects have no grace period.

@@ -20,8 +20,8 @@ import (
 const (
 	// namespaceController is the user who deletes the objects in a deleted project.
 	namespaceController = controllers + "namespace-controller"
-	// keptPeriod is how long the brokers of a deleted project are kept. The catalog then abandons
-	// instances whose broker does not respond, for example because it ran in the project.
+	// keptPeriod is how long the brokers of a deleted project are kept. After that, the catalog
+	// abandons instances whose broker does not respond, for example because it ran in the project.
 	keptPeriod = 10 * time.Minute
 )
 

@@ -30,8 +30,8 @@ const (
 	ServiceBrokerDeletionOrder = "ServiceBrokerDeletionOrder"
 )
 
-// Feature returns the API group servicecatalog.k8s.io with its admission plugins for registration
-// in the API server.
+// Feature returns the servicecatalog.k8s.io API group and its admission plugins so that they can be
+// registered with the API server.
 func Feature() apiserver.Feature {
 	catalog := &catalog{}
 	return apiserver.Feature{

@@ -56,7 +56,7 @@ func (p *presets) of(ctx context.Context, namespace string, pod *corev1.Pod) ([]
 	return matching, nil
 }
 
-// injection is the admission plugin PodPreset. It adds presets to new pods, except pods that
+// injection is the PodPreset admission plugin. It adds presets to new pods, except pods that
 // Slipway creates itself, such as build pods. The programs in those pods have permissions that
 // users do not have, and a user's environment variables or files could cause the programs to
 // disclose or misuse these permissions. For all other pods with a preset, the admission plugin for

@@ -14,10 +14,11 @@ import (
 
 // maxAdded is the maximum number of elements that presets add to all containers of a pod.
 // maxAddedBytes is their maximum size in JSON. Requests have similar limits: 3 MiB and 20,000
-// values, of which an environment variable has three.
+// values. An environment variable counts as three values.
 const maxAdded, maxAddedBytes = 6_000, 3 << 20
 
-// presetElements is added for each preset and container, because each preset is merged separately.
+// presetElements is added to the number of elements for each preset and container, because each
+// preset is merged separately.
 const presetElements = 30
 
 // checkSize rejects presets that would make a pod much larger than a request can be, because each
@@ -70,8 +71,8 @@ func apply(pod *corev1.Pod, presets []v1alpha1.PodPreset) error {
 	return nil
 }
 
-// merge appends the values whose key does not exist yet. It returns an error if the key exists with
-// a different value.
+// merge appends the values whose keys do not exist yet. It returns an error if a key exists with a
+// different value.
 func merge[T any](existing, added []T, key func(T) string) ([]T, error) {
 	merged := slices.Clip(existing)
 	positions := map[string]int{} // of the first value with a key

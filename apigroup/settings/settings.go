@@ -26,8 +26,8 @@ type Rules interface {
 	PodTemplate(*corev1.PodTemplateSpec, *field.Path) field.ErrorList
 }
 
-// Feature returns the API group settings.k8s.io with its admission plugin for registration in the
-// API server.
+// Feature returns the settings.k8s.io API group and its admission plugin so that they can be
+// registered with the API server.
 func Feature(rules Rules) apiserver.Feature {
 	presets := &presets{}
 	return apiserver.Feature{

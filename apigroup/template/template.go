@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// Feature returns the API group template.openshift.io with the template service broker for
-// registration in the API server. The broker offers the templates in the given projects.
+// Feature returns the template.openshift.io API group and the template service broker so that they
+// can be registered with the API server. The broker offers the templates in the given projects.
 func Feature(projects []string) apiserver.Feature {
 	return apiserver.Feature{Hooks: brokerHooks(projects), Groups: []apiserver.Group{{
 		GroupVersion: templatev1.GroupVersion,

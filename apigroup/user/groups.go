@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// groups returns the resource groups.user.openshift.io. Its table contains the columns of `oc get
+// groups returns the groups.user.openshift.io resource. Its table contains the columns of `oc get
 // groups` in OpenShift 3.
 func groups() apiserver.Served {
 	return apiserver.Resource[*userv1.Group]{

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// identities returns the resource identities.user.openshift.io. An identity is a user as known to a
+// identities returns the identities.user.openshift.io resource. An identity is a user as known to a
 // particular identity provider.
 func identities() apiserver.Served {
 	return apiserver.Resource[*userv1.Identity]{

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// mappings returns the resource useridentitymappings.user.openshift.io. A mapping is a view of an
+// mappings returns the useridentitymappings.user.openshift.io resource. A mapping is a view of an
 // Identity and its User, which refer to each other. Mappings are not stored. An identity has one
 // user, and a user can have many identities.
 func mappings() apiserver.Served {

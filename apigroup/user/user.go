@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Feature returns the API group user.openshift.io for registration in the API server.
+// Feature returns the user.openshift.io API group so that it can be registered with the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{{
 		GroupVersion: userv1.GroupVersion,

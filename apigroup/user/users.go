@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// users returns the resource users.user.openshift.io. The name `~` refers to the request's user.
+// users returns the users.user.openshift.io resource. The name `~` refers to the request's user.
 func users() apiserver.Served {
 	return apiserver.Resource[*userv1.User]{
 		Plural:    "users",
@@ -33,7 +33,7 @@ func users() apiserver.Served {
 	}
 }
 
-// validateUser rejects invalid identities. It also rejects groups: the field groups is set only in
+// validateUser rejects invalid identities. It also rejects groups: the groups field is set only in
 // the response for `~`.
 func validateUser(_ context.Context, u, _ *userv1.User) (errs field.ErrorList) {
 	for i, name := range u.Identities {

@@ -75,7 +75,8 @@ func AllBindings() ([]rbacv1.ClusterRoleBinding, error) {
 	return append(upstream.Bindings, bindings...), err
 }
 
-// join returns the entries of both maps. Entries of second take precedence.
+// join returns the entries of both maps. If both maps have a key, the entry in second takes
+// precedence.
 func join(first, second map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, first)

@@ -13,8 +13,8 @@ type framework struct {
 	// Repository is the default source repository. Health is the URL path for health checks. Hook
 	// is the command that prepares the database before a deployment, or "".
 	Repository, Health, Hook string
-	// Prefixed means that the pods also have environment variables with the database's values and
-	// the database image's own names.
+	// Prefixed means that the pods also have the database's values in environment variables with the
+	// names that the database image itself uses.
 	Prefixed   bool
 	Parameters []setting
 }
@@ -37,7 +37,7 @@ const tokenPattern = "[a-zA-Z0-9]{50}"
 var kinds = []struct {
 	framework
 	database string
-	// names contains the names of the template with an ephemeral database and with a persistent
+	// names lists the template's names: first with an ephemeral database, then with a persistent
 	// database.
 	names [2]string
 }{

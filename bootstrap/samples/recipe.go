@@ -51,7 +51,7 @@ func (i *Image) writeRoot(dir string) (exist bool, err error) {
 	return exist, err
 }
 
-// writeDirectory creates a directory that is writable by the group root in the image.
+// writeDirectory creates a directory that is writable by the root group in the image.
 func writeDirectory(path string) error {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return err

@@ -1,7 +1,7 @@
 // Package samples contains the images that Slipway can create from Debian packages, and the initial
 // image streams and templates in the openshift project. Each image has a folder below images. The
-// folder contains the table image.yaml, the image's own files in root, and apb.yml if the image is
-// an Ansible playbook bundle.
+// folder contains image.yaml, the image's own files in root, and apb.yml if the image is an Ansible
+// playbook bundle.
 package samples
 
 import (
@@ -27,8 +27,8 @@ var files embed.FS
 // name.
 type Image struct {
 	Name string `json:"-"`
-	// DisplayName, Description, Icon and Tags describe the image in the web console's catalog. Icon
-	// is an icon class of OpenShift's console, without the prefix icon-.
+	// DisplayName, Description, Icon and Tags describe the image in the web console's catalog. Icon is
+	// an icon class of OpenShift's console, without the "icon-" prefix.
 	DisplayName, Description, Icon string
 	Tags                           []string
 	// Version is the image stream tag that exists in addition to latest.
@@ -38,25 +38,25 @@ type Image struct {
 	// Supports lists the languages for which the catalog offers this builder, in addition to its
 	// stream names.
 	Supports []string
-	// If the image is a builder, Example is the folder of the example application in Slipway's
-	// repository.
+	// Example is the folder of the example application in Slipway's repository, if the image is a
+	// builder.
 	Example string
 	// Base is the name of the image that this image adds files to, or "". An image with a base has
 	// no packages and inherits its base's settings.
 	Base string
-	// Packages lists the names of Debian packages. Omit contains patterns for package paths that
-	// the image omits. Keep contains patterns for exceptions from Omit.
+	// Packages lists the names of Debian packages. Omit lists patterns for the package paths to leave
+	// out of the image. Keep lists patterns for exceptions to Omit.
 	Packages, Omit, Keep []string
 	// Programs lists the names of Slipway programs that are installed in the image's /usr/bin.
 	Programs []string
 	// Include lists folders in shared whose files are added to the image, in addition to the files
 	// in its root.
 	Include []string
-	// UID is the image's user ID, and User is the user's name. Clusters run the image with a
-	// different user ID, in the group root.
+	// UID is the image's user ID, and User is the user's name. Clusters run the image with a different
+	// user ID, in the root group.
 	UID  int
 	User string
-	// Home is the user's home directory. The group root can write to it and to the directories in
+	// Home is the user's home directory. The root group can write to it and to the directories in
 	// Writable.
 	Home     string
 	Writable []string
@@ -69,8 +69,8 @@ type Image struct {
 	// arguments. Entrypoint is a program that receives the container's arguments.
 	Env                 map[string]string
 	Command, Entrypoint string
-	// Compile contains shell commands that, like Setup, run when the image is created. The
-	// environment variable IMAGE_ROOT contains the path of a directory with the image's own files.
+	// Compile contains shell commands that, like Setup, run when the image is created. The IMAGE_ROOT
+	// environment variable contains the path of a directory with the image's own files.
 	Compile string
 	// Setup contains shell commands that run in the image's root directory after the packages have
 	// been unpacked.
@@ -119,7 +119,8 @@ func Images() (images []*Image, err error) {
 	return images, nil
 }
 
-// complete sets the base of an image without packages, and the defaults of other images.
+// complete sets the base field of an image that has a base image. For any other image, it sets the
+// defaults of UID, User and Home.
 func (i *Image) complete(images []*Image) error {
 	if i.Base != "" {
 		at := slices.IndexFunc(images, func(image *Image) bool { return image.Name == i.Base })
@@ -166,7 +167,7 @@ func Select(names []string) ([]*Image, error) {
 // Manifest is a YAML file with objects.
 type Manifest struct{ Name, Text string }
 
-// Manifests returns the initial image streams and templates of the project openshift.
+// Manifests returns the initial image streams and templates of the openshift project.
 func Manifests() (manifests []Manifest, err error) {
 	images, err := Images()
 	if err != nil {

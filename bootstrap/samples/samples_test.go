@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// objects strictly decodes the objects of the given kind in the manifests, and returns them by
-// name.
+// objects strictly decodes the objects of the given kind in the manifests, and returns them, keyed
+// by name.
 func objects[T any](t *testing.T, kind string) map[string]*T {
 	t.Helper()
 	manifests, err := Manifests()
@@ -190,8 +190,8 @@ func TestTemplatesUseAllTheirParameters(t *testing.T) {
 // metric matches a metric name with its labels, or a function name with its opening parenthesis.
 var metric = regexp.MustCompile(`\b[a-z]+(?:_[a-z]+)+\b(\{[^}]*\}|\()?`)
 
-// Tenants' services can expose metrics with any name, which could otherwise trigger or suppress
-// alerts.
+// Tenants' services can expose metrics with any name. If an alert rule trusted such a metric, a
+// tenant could trigger or suppress the alert.
 func TestAlertsTrustOnlyMetricsOfPlatform(t *testing.T) {
 	template := objects[templatev1.Template](t, "Template")["prometheus-persistent"]
 	var rules struct {

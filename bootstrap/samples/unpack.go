@@ -15,7 +15,7 @@ import (
 const release = "bookworm"
 
 // basePackages are the packages in every image. Application scripts require bash. Time zone data is
-// required for the environment variable TZ, and by frameworks such as Rails, which do not start
+// required for the TZ environment variable, and by frameworks such as Rails, which do not start
 // without it.
 const basePackages = "bash,dash,coreutils,findutils,grep,sed,tar,gzip,libc-bin,ca-certificates,tzdata"
 

@@ -45,7 +45,8 @@ type Config struct {
 	Root string
 	// Runc is the path of runc, which starts the build steps.
 	Runc string
-	// Authorities lists files with additional CA certificates for each registry, by host[:port].
+	// Authorities maps the host[:port] of a registry to files with additional CA certificates for that
+	// registry.
 	Authorities map[string][]string
 }
 

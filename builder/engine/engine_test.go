@@ -105,7 +105,7 @@ ENV WORD=hello
 	if file, err := image.ConfigFile(); err != nil || !strings.Contains(strings.Join(file.Config.Env, " "), "WORD=hello") || len(file.RootFS.DiffIDs) != 1 {
 		t.Errorf("the image is %+v, %v", file, err)
 	}
-	// Both networks use the default capabilities without NET_RAW.
+	// Steps in both networks have the default capabilities except NET_RAW.
 	if got := strings.Count(out.String(), "CapBnd:\t00000000a80405fb\n"); got != 2 {
 		t.Errorf("%d of 2 steps have the expected capabilities:\n%s", got, out.String())
 	}

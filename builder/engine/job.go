@@ -18,14 +18,14 @@ import (
 type Job struct {
 	// Build builds the image with solve requests.
 	Build gateway.BuildFunc
-	// Dirs contains the local directories that Build can read, by name.
+	// Dirs maps names to the local directories that Build can read.
 	Dirs map[string]string
 	// Push is the image reference to push to. If empty, the image is not pushed.
 	Push string
 	// Archive, if set, receives the image's files as a tar archive. Run closes it.
 	Archive io.WriteCloser
-	// Secrets contains the content of secrets by ID. Steps can mount them; layers do not contain
-	// them.
+	// Secrets maps secret IDs to the content of the secrets. Steps can mount them; layers do not
+	// contain them.
 	Secrets map[string][]byte
 	// ExportCache adds cache metadata to the pushed image, so that the next build can reuse its
 	// layers.

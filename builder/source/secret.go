@@ -17,8 +17,8 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Secret contains the credentials for a Git server from a source secret, and the data that verifies
-// the server.
+// Secret contains the credentials for a Git server from a source secret, and the data used to
+// verify the server.
 //
 // Source: OpenShift Container Platform 3.11 Developer Guide, source clone secrets.
 type Secret struct {

@@ -38,7 +38,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// Root is the broker's path prefix. Only administrators and the service catalog have access.
+// Root is the broker's path prefix. Only administrators and the service catalog have access to it.
 const Root = "/brokers/ansible.openshift.io/"
 
 // Options configures the broker.
@@ -77,7 +77,7 @@ type broker struct {
 	ordered func(ctx context.Context, project, id string) (bool, error)
 }
 
-// Feature returns the broker for registration in the API server.
+// Feature returns the broker so that it can be registered with the API server.
 func Feature(options Options) apiserver.Feature {
 	return apiserver.Feature{Groups: []apiserver.Group{group(options)}, Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		b, err := newBroker(deps, options)

@@ -103,12 +103,12 @@ func (b *bundle) plan(id string) *plan {
 	return &b.Spec.Plans[at]
 }
 
-// separate reports whether the bundle runs for each binding. Otherwise, bindings receive the
+// separate reports whether the bundle runs once for each binding. Otherwise, bindings receive the
 // instance's credentials.
 func (s *spec) separate() bool { return s.Bindable && s.Async != "unsupported" }
 
 // bundles returns the offered bundles and the number of images that were read. Images with an
-// invalid specification are not offered; rejected contains the reasons.
+// invalid specification are not offered; rejected contains the reasons why.
 func (b *broker) bundles(ctx context.Context) (all []bundle, images int, rejected, err error) {
 	seen := map[string]bool{} // a stream can belong to several registries
 	for _, o := range b.origins {
@@ -139,9 +139,9 @@ func (b *broker) bundles(ctx context.Context) (all []bundle, images int, rejecte
 	return all, images, rejected, nil
 }
 
-// streamResult is the content of an image stream.
+// streamResult is the result of reading an image stream.
 type streamResult struct {
-	// bundle is nil if the stream has no image, or an image that is not a bundle.
+	// bundle is nil if the stream has no image or if the image is not a bundle.
 	bundle   *bundle
 	hasImage bool
 	// rejected is the reason why the stream has no image, or why its bundle is invalid.
@@ -175,7 +175,8 @@ func (o origin) offersStream(stream *imagev1.ImageStream) bool {
 	return o.offers(cmp.Or(stream.Annotations[imageAnnotation], stream.Name))
 }
 
-// offersStream reports whether an origin contains an image stream and offers its image.
+// offersStream reports whether one of the broker's origins contains an image stream and offers its
+// image.
 func (b *broker) offersStream(stream *imagev1.ImageStream) bool {
 	return slices.ContainsFunc(b.origins, func(o origin) bool {
 		return o.namespace == stream.Namespace && o.selector.Matches(labels.Set(stream.Labels)) && o.offersStream(stream)
@@ -231,7 +232,7 @@ func specOf(image *imagev1.Image) (result spec, ok bool, err error) {
 	return result, true, result.validate()
 }
 
-// validate returns an error that contains all problems of a specification.
+// validate returns an error that describes all problems in a specification.
 func (s *spec) validate() error {
 	var errs []error
 	fail := func(format string, values ...any) {

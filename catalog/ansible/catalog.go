@@ -81,8 +81,8 @@ func updatableOf(p *plan) (parameters []parameter) {
 	return parameters
 }
 
-// bootstrap imports new images of other registries, and reads all images. It returns the number of
-// bundles, and the problems of images that are not valid bundles.
+// bootstrap imports new images from other registries, and reads all images. It returns the number
+// of bundles and of images, and the problems with images that are not valid bundles.
 func (b *broker) bootstrap(r *http.Request) (osbserver.Response, error) {
 	failures := b.importRegistries(r.Context())
 	bundles, images, rejected, err := b.bundles(r.Context())

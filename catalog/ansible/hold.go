@@ -15,8 +15,8 @@ import (
 // instance is deprovisioned. If an operation runs while the project is being deleted, the
 // operation's service account becomes the subject of this role binding.
 const (
-	// heldLabel is the label of these role bindings. heldAnnotation contains the ID of the
-	// instance.
+	// heldLabel is the label on these role bindings. heldAnnotation is the annotation that contains
+	// the ID of the instance.
 	heldLabel      = "slipway.openshift.io/ansible-held"
 	heldAnnotation = "slipway.openshift.io/ansible-service-instance"
 	heldFinalizer  = "slipway.openshift.io/ansible-service-instance"

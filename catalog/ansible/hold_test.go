@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// heldBroker returns a broker with an instance in the project shop. If terminating is set, the
+// heldBroker returns a broker with an instance in the shop project. If terminating is set, the
 // project is marked as being deleted.
 func heldBroker(t *testing.T, terminating, ordered bool) (*broker, *record) {
 	t.Helper()

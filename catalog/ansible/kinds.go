@@ -67,7 +67,7 @@ type object[T any] interface {
 	apiserver.Object
 }
 
-// view serves objects of one kind, which are derived from the objects of its feed.
+// view serves objects of one kind. It derives them from the objects in its feed.
 type view[T any, P object[T]] struct {
 	apiserver.Unstored[P]
 	rest.TableConvertor

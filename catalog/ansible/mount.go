@@ -14,12 +14,13 @@ import (
 
 // Secret is a secret in the broker's namespace. Its keys are variables of a bundle's playbooks.
 type Secret struct {
-	// Name is the name of the secret. Bundle is the name of the bundle's image stream. Other names
-	// can be in images, which do not identify their owner.
+	// Name is the name of the secret. Bundle is the name of the bundle's image stream. The name in the
+	// bundle's image is not used, because an image does not identify its owner.
 	Name, Bundle string
 }
 
-// Directories of a bundle's pod, and the variable that contains the directory of the state.
+// Directories in a bundle's pod, and the environment variable that contains the path of the state
+// directory.
 const (
 	secretsDir    = "/etc/apb-secrets/apb-"
 	stateDir      = "/etc/apb/state"
@@ -103,8 +104,8 @@ func (b *broker) readState(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// hideSecrets removes the parameters from a specification whose values come from the bundle's
-// secrets. A missing secret hides nothing.
+// hideSecrets removes from a specification the parameters whose values come from the bundle's
+// secrets. A secret that does not exist hides no parameters.
 func (b *broker) hideSecrets(ctx context.Context, stream string, s *spec) error {
 	for _, name := range b.secretsOf(stream) {
 		secret, err := b.kube.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})

@@ -33,7 +33,7 @@ type record struct {
 	// Dashboard is the URL of the instance's dashboard, or "".
 	Dashboard string                    `json:"dashboard,omitempty"`
 	Bindings  map[string]*bindingRecord `json:"bindings,omitempty"`
-	// State is the state that the bundle has stored. Keys are names of files.
+	// State is the state that the bundle has stored. The keys are file names.
 	State map[string]string `json:"state,omitempty"`
 	// Operation is the last operation.
 	Operation *operation `json:"operation,omitempty"`
@@ -48,7 +48,7 @@ type source struct {
 	Image     string `json:"image"`
 	Name      string `json:"name"`
 	PlanName  string `json:"planName"`
-	// Separate means that the bundle runs for each binding.
+	// Separate means that the bundle runs once for each binding.
 	Separate bool `json:"separate"`
 }
 
@@ -61,7 +61,7 @@ type bindingRecord struct {
 }
 
 // operation is the stored state of an operation, which runs the bundle. The sandbox, the pod and
-// the pod's roles have the name of the operation.
+// the pod's roles have the operation's name.
 type operation struct {
 	Name        string         `json:"name"`
 	Action      string         `json:"action"`
@@ -139,7 +139,7 @@ func (b *broker) store(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// Labels of secrets that contain records: the project, and whether an operation is in progress.
+// Labels on the secrets that contain records: the project, and whether an operation is in progress.
 const (
 	projectLabel = "slipway.openshift.io/ansible-project"
 	runningLabel = "slipway.openshift.io/ansible-running"

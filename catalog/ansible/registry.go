@@ -26,8 +26,8 @@ const (
 	LocalRegistry = "local_openshift"
 	// ImageRegistry is a registry with a list of images in the configuration.
 	ImageRegistry = "openshift"
-	// OrganizationRegistry is a registry with an organization. All images of the organization can
-	// be bundles.
+	// OrganizationRegistry is a registry with an organization. All images in the organization can be
+	// bundles.
 	OrganizationRegistry = "dockerhub"
 )
 
@@ -46,7 +46,7 @@ type Registry struct {
 	// images.
 	Images []string
 	Tag    string
-	// Namespaces lists the projects of a LocalRegistry.
+	// Namespaces lists the projects that a LocalRegistry covers.
 	Namespaces []string
 	// Insecure means that the server does not require a valid certificate.
 	Insecure             bool
@@ -56,7 +56,7 @@ type Registry struct {
 // server returns the registry's host and port.
 func (r *Registry) server() string { return strings.TrimPrefix(r.URL, "https://") }
 
-// Labels and annotations of image streams that the broker creates for other registries.
+// Labels and annotations on the image streams that the broker creates for other registries.
 const (
 	// registryLabel contains the name of the registry.
 	registryLabel = "slipway.openshift.io/ansible-registry"
@@ -211,9 +211,10 @@ func (b *broker) importImage(ctx context.Context, r *Registry, image string) err
 	return nil
 }
 
-// streamOf returns the image stream for an image, or nil, and its name. The name of a stream never
-// changes, because it determines the ID of the service. If another image has the shorter name, such
-// as team/a-b-apb for team/a/b-apb, the name contains a hash.
+// streamOf returns the image stream for an image (nil if it does not exist) and the name of the
+// stream. The name never changes, because it determines the ID of the service. If another image's
+// stream already has the short name, the name contains a hash. For example, team/a-b-apb and
+// team/a/b-apb have the same short name.
 func (b *broker) streamOf(ctx context.Context, r *Registry, image string) (*imagev1.ImageStream, string, error) {
 	name := r.Name + "-" + strings.Trim(notInStreams.ReplaceAllString(image, "-"), "-")
 	sum := sha256.Sum256([]byte(r.Name + "/" + image))

@@ -33,7 +33,7 @@ const (
 	operationAnnotation = "slipway.openshift.io/ansible-service-instance"
 )
 
-// rights returns the roles of the service account of an operation's pod, by namespace.
+// rights returns the roles of the service account of an operation's pod, keyed by namespace.
 func (b *broker) rights(rec *record) map[string]string {
 	op := rec.Operation
 	rights := map[string]string{op.Bundle.Namespace: "system:image-puller"}

@@ -18,8 +18,8 @@ import (
 // platform's polls continue and complete operations.
 const sweepInterval = time.Minute
 
-// firstRetry is half of the delay after the first failed import, for example while the API server
-// starts. The delay doubles up to sweepInterval.
+// firstRetry is half the delay after the first failed import. An import can fail, for example,
+// while the API server starts. The delay doubles after each failure, up to sweepInterval.
 const firstRetry = time.Second
 
 // importTimeout is the maximum duration of an import from all registries.

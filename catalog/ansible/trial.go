@@ -28,7 +28,7 @@ const resultAnnotation = "apb_test_result"
 // trialInterval is the interval at which a trial checks its pod.
 const trialInterval = time.Second
 
-// ErrTestFailed is the error if the playbook of the test action fails.
+// ErrTestFailed means that the playbook of the test action failed.
 var ErrTestFailed = errors.New("the test of the bundle failed")
 
 // Trial runs a bundle's test action in a separate project.
@@ -36,7 +36,8 @@ type Trial struct {
 	Options
 	// Config is a client configuration with cluster administrator permissions.
 	Config *rest.Config
-	// Bundle is the name of the bundle. Plan is the name of a plan, by default the first plan.
+	// Bundle is the name of the bundle. Plan is the name of the plan. It defaults to the bundle's
+	// first plan.
 	Bundle, Plan string
 	Parameters   map[string]any
 	// Output is the writer for the playbook's output.
@@ -79,7 +80,7 @@ func (t Trial) Run(ctx context.Context) error {
 	return errors.Join(err, b.clean(context.WithoutCancel(ctx), rec))
 }
 
-// record returns a record of the instance that the playbook tests.
+// record returns a record for the instance that the playbook tests.
 func (t Trial) record(ctx context.Context, b *broker) (*record, error) {
 	bundles, _, _, err := b.bundles(ctx)
 	if err != nil {
@@ -151,8 +152,8 @@ func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// resultOf returns the result of a test: the result of the module asb_save_test_result, if the
-// playbook calls the module, or else a result based on the exit code.
+// resultOf returns the result of a test: the result that the asb_save_test_result module stores if
+// the playbook calls it, or otherwise a result based on the exit code.
 func resultOf(pod *corev1.Pod) error {
 	code := exitCode(pod)
 	if code == notImplemented {

@@ -45,13 +45,13 @@ func recordFeed[T any](b *broker, derive func(*record) []T) feed[T] {
 // follower follows the changes of a feed.
 type follower[T any] struct {
 	changes watch.Interface
-	// derived contains the view's objects by the stored object that they are derived from.
+	// derived maps the name of each stored object to the view's objects that are derived from it.
 	derived map[cache.ObjectName][]T
 	version string // of derived
 }
 
-// follow reads the feed. The version is a version of the feed's objects, or "" for the current
-// version.
+// follow lists the objects in the feed. version is the resource version to list, or "" for the
+// current version.
 func (v *view[T, P]) follow(ctx context.Context, version string, options *internalversion.ListOptions) (*follower[T], error) {
 	selected := metav1.ListOptions{LabelSelector: v.feed.selector, ResourceVersion: version}
 	if version != "" {
@@ -76,8 +76,8 @@ func (v *view[T, P]) follow(ctx context.Context, version string, options *intern
 	})
 }
 
-// Watch returns a stream of changes to the objects that the options select. Objects are derived
-// from other objects and have their versions.
+// Watch returns a stream of changes to the objects that the options select. The objects have the
+// resource versions of the stored objects that they are derived from.
 func (v *view[T, P]) Watch(ctx context.Context, options *internalversion.ListOptions) (watch.Interface, error) {
 	if options == nil {
 		options = &internalversion.ListOptions{}
@@ -174,7 +174,7 @@ func (v *view[T, P]) forward(ctx context.Context, w *watcher, f *follower[T], ev
 	previous := f.derived[key]
 	delete(f.derived, key)
 	if event.Type == watch.Deleted {
-		// A client that listed the object can have missed that its image was deleted.
+		// A client that listed the object might not know that the object's image was deleted.
 		if len(previous) == 0 && hasObjects(ctx) && v.feed.identify != nil && v.feed.identify(event.Object) != "" {
 			object := P(new(T))
 			object.SetNamespace(namespace)

@@ -80,7 +80,7 @@ func TestBindingsAreWatched(t *testing.T) {
 	}
 }
 
-// bundleObjects returns an image stream and its tag, which is a bundle.
+// bundleObjects returns an image stream, and an image stream tag whose image is a bundle.
 func bundleObjects(project, name string) []runtime.Object {
 	spec := base64.StdEncoding.EncodeToString([]byte("{name: " + name + ", plans: [{name: default}]}"))
 	metadata := fmt.Appendf(nil, `{"Config": {"Labels": {%q: %q}}}`, specLabel, spec)

@@ -95,8 +95,8 @@ func (c *checker) create(ctx context.Context, kind, path string, body map[string
 	return nil
 }
 
-// retrieve requests an instance or a binding. If instances or bindings are not retrievable, it does
-// not check any rule.
+// retrieve requests an instance or a binding. If instances or bindings are not retrievable, it
+// checks no rules.
 func (c *checker) retrieve(ctx context.Context, kind, path string, retrievable bool, s service, p plan) error {
 	if !retrievable {
 		return nil

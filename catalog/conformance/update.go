@@ -9,7 +9,7 @@ import (
 )
 
 // checkUpdate changes an instance's plan, and returns the resulting plan. If the service does not
-// support plan changes, checkUpdate does not check any rule.
+// support plan changes, checkUpdate checks no rules.
 func (c *checker) checkUpdate(ctx context.Context, instance string, s service, p plan) (plan, error) {
 	if !s.updateable(p) {
 		return p, nil

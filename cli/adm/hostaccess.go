@@ -16,9 +16,9 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// hostAccess returns an error if no SCC allows the service account of the desired pods to run pods
-// that use their host's network or ports. As in OpenShift 3, it is called only for a dry run: the
-// installation itself grants this permission.
+// hostAccess returns an error if no SCC allows the service account of the pods in desired to run
+// pods that use their host's network or ports. As in OpenShift 3, it is called only for a dry run:
+// the installation itself grants this permission.
 func (i *installation) hostAccess(ctx context.Context, namespace string, desired []runtime.Object) error {
 	template := templateOf(desired)
 	if template == nil || !usesHost(template.Spec) {

@@ -76,8 +76,8 @@ func (i *installation) create(ctx context.Context, noun, namespace string, desir
 	return nil
 }
 
-// createObject creates an object, or accepts an existing one. It returns the object's name and the
-// result.
+// createObject creates an object, or accepts an existing one. It returns the object's name and what
+// happened to it, such as "created".
 func (i *installation) createObject(ctx context.Context, namespace string, object *unstructured.Unstructured) (name, done string, err error) {
 	if i.local {
 		return "", "", nil

@@ -36,7 +36,7 @@ type podNetwork struct {
 }
 
 const (
-	// changeInterval is the interval between checks of a NetNamespace until its change is complete.
+	// changeInterval is how often a NetNamespace is checked until its change is complete.
 	changeInterval = 100 * time.Millisecond
 	// changeTimeout is the maximum time to wait for the control plane to complete a change.
 	changeTimeout = 30 * time.Second

@@ -16,8 +16,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// networkClient returns a client for a cluster that has the network plugin and the projects. Its
-// control plane applies each change immediately: it moves the annotation to a label.
+// networkClient returns a client for a cluster that has the given network plugin, if any, and
+// several projects. Its control plane applies each change immediately: it moves the annotation to a
+// label.
 func networkClient(t *testing.T, plugin string) *fake.FakeDynamicClient {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -91,7 +92,7 @@ func TestPodNetworkRequestsChanges(t *testing.T) {
 	}
 }
 
-// changes returns the network changes of all projects.
+// changes returns the "change" label of each project's NetNamespace.
 func changes(t *testing.T, client *fake.FakeDynamicClient) string {
 	t.Helper()
 	var texts []string

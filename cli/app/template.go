@@ -25,9 +25,9 @@ func (o *newApp) checkSecrets() error {
 	return nil
 }
 
-// label adds the label app, whose value is the application's name, to a template's object labels.
-// It is a no-op if --labels is set, if the template or one of its objects has a label app, or if
-// the name is not a valid label value.
+// label adds an app label, whose value is the application's name, to a template's object labels. It
+// is a no-op if --labels is set, if the template or one of its objects already has an app label, or
+// if the name is not a valid label value.
 func (o *newApp) label(template *templatev1.Template) error {
 	const app = "app"
 	name := o.request.Name
@@ -54,7 +54,7 @@ func (o *newApp) label(template *templatev1.Template) error {
 	return nil
 }
 
-// configure sets the environment variables and the source secret from the flags in one of a
+// configure applies the environment variables and the source secret from the flags to one of a
 // template's objects.
 func (o *newApp) configure(object *unstructured.Unstructured) error {
 	switch object.GetKind() {

@@ -23,9 +23,9 @@ import (
 type Hook struct {
 	// URL is the webhook's URL.
 	URL string
-	// PostReceive is a file of "<old> <new> <ref>" lines, which git passes to post-receive hooks.
-	// "-" means standard input. Repository is the repository that contains the commits. It defaults
-	// to the current directory.
+	// PostReceive is the path of a file with "<old> <new> <ref>" lines, as git passes them to
+	// post-receive hooks. "-" means standard input. Repository is the repository that contains the
+	// commits. It defaults to the current directory.
 	PostReceive, Repository string
 	// Env contains environment variables for the build. The webhook must have allowEnv set.
 	Env []corev1.EnvVar

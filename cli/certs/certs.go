@@ -3,7 +3,7 @@
 // `create-node-config`.
 //
 // `slipway up` itself creates and renews all certificates of a cluster. The commands in this
-// package are for other programs that need certificates, and scripts that were written for
+// package are for other programs that need certificates, and for scripts that were written for
 // OpenShift 3.
 package certs
 
@@ -50,8 +50,8 @@ func creators(streams genericiooptions.IOStreams) []*cobra.Command {
 	return []*cobra.Command{newSignerCert(streams), newServerCert(streams), newMasterCerts(streams), newKeyPair()}
 }
 
-// NewCreators returns the `oc adm ca` subcommands that create files, for their former location
-// directly below `oc adm`. The help of `oc adm` does not list them.
+// NewCreators returns the `oc adm ca` subcommands that create files, so that they can also be added
+// to `oc adm` itself, their former location. The help of `oc adm` does not list them.
 func NewCreators(streams genericiooptions.IOStreams) []*cobra.Command {
 	commands := creators(streams)
 	for _, command := range commands {
@@ -83,8 +83,8 @@ func checkDays(out io.Writer, name string, days, normal int) error {
 	return nil
 }
 
-// defaultName returns a name for a CA. To make the name unique, it contains the Unix time in
-// seconds.
+// defaultName returns a name for a CA. The name contains the Unix time in seconds, which makes it
+// unique.
 func defaultName(prefix string) string {
 	return prefix + "@" + strconv.FormatInt(time.Now().Unix(), 10)
 }

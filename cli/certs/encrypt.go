@@ -19,8 +19,8 @@ import (
 const (
 	encryptedBlock = "ENCRYPTED STRING"
 	keyBlock       = "ENCRYPTING KEY"
-	// cipherHeader is the header of the PEM blocks that seal encrypts. OpenShift 3's blocks have
-	// the header DEK-Info instead: they use PEM encryption, which is insecure.
+	// cipherHeader is the header of the PEM blocks that seal encrypts. OpenShift 3's blocks have a
+	// DEK-Info header instead, because they use PEM encryption, which is insecure.
 	cipherHeader = "Cipher"
 	cipherName   = "AES-256-GCM"
 	keySize      = 32

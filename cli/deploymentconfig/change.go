@@ -135,8 +135,7 @@ func (c *Client) tryDeploy(ctx context.Context, namespace, name string, retry bo
 	return dc, "rolled out (dry run)", nil
 }
 
-// deployable returns a deployment config if the deployment config can be deployed, and an error
-// otherwise.
+// deployable returns a deployment config if it can be deployed, and an error otherwise.
 func (c *Client) deployable(ctx context.Context, namespace, name string, retry bool) (*appsv1.DeploymentConfig, error) {
 	dc, rc, err := c.latest(ctx, namespace, name)
 	switch {

@@ -1,5 +1,5 @@
-// Package deploymentconfig adds support for DeploymentConfigs to kubectl's commands rollout, set,
-// logs, exec, attach, port-forward and expose. To do this, it replaces kubectl's function
+// Package deploymentconfig adds support for DeploymentConfigs to kubectl's rollout, set, logs,
+// exec, attach, port-forward and expose commands. To do this, it replaces kubectl's function
 // variables.
 //
 // The messages of `rollout status` and `rollout history` match OpenShift 3.11's client.

@@ -182,8 +182,8 @@ func configContexts(_ context.Context, env *environment) (problems []problem, er
 	return problems, nil
 }
 
-// externalIPs checks the services' external IPs against externalIPNetworkCIDRs. A network with the
-// prefix ! is denied. Without --master-config, externalIPs checks nothing.
+// externalIPs checks the services' external IPs against externalIPNetworkCIDRs. A network with a !
+// prefix is denied. Without --master-config, externalIPs checks nothing.
 func externalIPs(ctx context.Context, env *environment) (problems []problem, err error) {
 	if env.masterConfig == "" {
 		return nil, nil // the server checks the addresses of new services itself
@@ -219,8 +219,8 @@ func externalIPs(ctx context.Context, env *environment) (problems []problem, err
 	return problems, nil
 }
 
-// allowed reports whether one of the networks contains the address in text, and no network with the
-// prefix ! contains it.
+// allowed reports whether one of the networks contains the address in text, and no network with a !
+// prefix contains it.
 func allowed(text string, networks []string) bool {
 	address, err := netip.ParseAddr(text)
 	if err != nil {

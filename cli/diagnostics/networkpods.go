@@ -101,7 +101,7 @@ func (n *testNetwork) createPod(ctx context.Context, p *testPod) error {
 }
 
 // awaitPods waits until the pods are ready, and drops the pods that do not become ready. It returns
-// a problem for each of them.
+// a problem for each dropped pod.
 func (n *testNetwork) awaitPods(ctx context.Context) (problems []problem, err error) {
 	var missing map[*testPod]string // the state of each pod that is not ready
 	err = wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, podsTimeout, true, func(context.Context) (bool, error) {

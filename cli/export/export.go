@@ -152,8 +152,8 @@ func (o *export) together(all []runtime.Object) (runtime.Object, error) {
 // serverFields are the metadata fields that the server sets. strip removes them from every object.
 var serverFields = []string{"uid", "resourceVersion", "creationTimestamp", "selfLink", "generation", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"}
 
-// kindFields contains other cluster-specific fields, by kind. strip always removes the fields in
-// always. It keeps the fields in unlessExact if exact is set.
+// kindFields maps each kind to its other cluster-specific fields. strip always removes the fields
+// in always. It removes the fields in unlessExact unless exact is set.
 var kindFields = map[string]struct{ always, unlessExact [][]string }{
 	"Service":               {nil, [][]string{{"spec", "healthCheckNodePort"}}},
 	"Pod":                   {[][]string{{"spec", "nodeName"}}, [][]string{{"spec", "serviceAccount"}}},
@@ -166,8 +166,8 @@ var kindFields = map[string]struct{ always, unlessExact [][]string }{
 	"BuildConfig":           {nil, [][]string{{"spec", "nodeSelector"}}},
 }
 
-// emptyStatus contains the status for kinds that have a status even in exported objects, as in
-// OpenShift 3.
+// emptyStatus maps kinds to the status that their exported objects have, as in OpenShift 3.
+// Exported objects of all other kinds have no status.
 var emptyStatus = map[string]map[string]any{
 	"BuildConfig": {"lastVersion": int64(0)},
 	"DeploymentConfig": {
@@ -231,7 +231,7 @@ func stripService(object *unstructured.Unstructured) {
 			delete(content, "nodePort")
 		}
 	}
-	// This cannot fail, because the field was a list before.
+	// The call cannot fail, because the field already contains a list.
 	_ = unstructured.SetNestedSlice(object.Object, ports, "spec", "ports")
 }
 
@@ -246,7 +246,7 @@ func stripTokens(object *unstructured.Unstructured) {
 		})
 		unstructured.RemoveNestedField(object.Object, field)
 		if len(list) > 0 {
-			// This cannot fail, because the field was a list before.
+			// The call cannot fail, because the field already contains a list.
 			_ = unstructured.SetNestedSlice(object.Object, list, field)
 		}
 	}
@@ -268,6 +268,6 @@ func stripTriggered(object *unstructured.Unstructured) {
 			unstructured.RemoveNestedField(content, "imageChangeParams", "lastTriggeredImage")
 		}
 	}
-	// This cannot fail, because the field was a list before.
+	// The call cannot fail, because the field already contains a list.
 	_ = unstructured.SetNestedSlice(object.Object, triggers, "spec", "triggers")
 }

@@ -210,7 +210,7 @@ func (o *command) scale(ctx context.Context, item pair, now string, done map[str
 	return nil
 }
 
-// printLine prints a line. In a dry run, it marks the line.
+// printLine prints a line. In a dry run, it appends "(dry run)".
 func (o *command) printLine(format string, values ...any) {
 	if o.dryRun {
 		format += " (dry run)"

@@ -42,7 +42,7 @@ func newImage(n int) *imagev1.Image {
 	}
 }
 
-// history returns an image stream in the project shop. For each tag, tags contains the numbers of
+// history returns an image stream in the shop project. For each tag, tags contains the numbers of
 // the images in the tag's history, newest first.
 func history(name string, tags map[string][]int) *imagev1.ImageStream {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, CreationTimestamp: metav1.NewTime(now().Add(-24 * time.Hour))}}

@@ -22,8 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// cluster is a server on which the user alice has the password "secret" and can access the projects
-// db and shop.
+// cluster is a server on which the user alice has the password "secret" and can access the db and
+// shop projects.
 type cluster struct {
 	*httptest.Server
 	authority string // path of the CA certificate

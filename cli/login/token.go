@@ -154,7 +154,7 @@ type challenges struct {
 	// address is the address that sent the challenge, and authorization is the Authorization header
 	// for its host.
 	address, authorization string
-	// sentTicket and sentPassword report which responses were tried.
+	// sentTicket and sentPassword indicate which responses have been tried.
 	sentTicket, sentPassword bool
 }
 

@@ -39,11 +39,11 @@ func (c Change) String() string {
 	return text
 }
 
-// Convert converts objects in old versions in JSON or YAML documents, and returns the changes. A
-// list with a converted object becomes separate documents, because clients validate lists against
-// schemas that require fields with defaults. Convert returns the text unchanged if nothing changes.
-// It also returns the text unchanged if it cannot parse it, because the caller reports a clearer
-// error.
+// Convert converts the objects in JSON or YAML documents from old versions to current ones, and
+// returns the changes. A list with a converted object becomes separate documents, because clients
+// validate lists against schemas that require fields with defaults. Convert returns the text
+// unchanged if nothing changes. It also returns the text unchanged if it cannot parse it, because
+// the caller reports a clearer error.
 func Convert(text []byte) ([]byte, []Change) {
 	var (
 		changes []Change

@@ -40,7 +40,7 @@ var rules = []rule{
 	{"node.k8s.io/v1beta1", "RuntimeClass", "node.k8s.io/v1", nil},
 }
 
-// groups contains the kinds that had no API group in OpenShift 3, by current group.
+// groups maps each current API group to the kinds that had no API group in OpenShift 3.
 var groups = map[string]string{
 	"apps.openshift.io": "DeploymentConfig DeploymentConfigRollback DeploymentRequest",
 	"authorization.openshift.io": "Role RoleBinding ClusterRole ClusterRoleBinding RoleBindingRestriction SubjectAccessReview " +
@@ -57,8 +57,8 @@ var groups = map[string]string{
 	"user.openshift.io":     "Group Identity User UserIdentityMapping",
 }
 
-// scaled contains the current versions of the kinds that an OpenShift 3 autoscaler could refer to
-// without a version.
+// scaled maps the kinds that an OpenShift 3 autoscaler could refer to without a version to their
+// current API versions.
 var scaled = map[string]string{
 	"DeploymentConfig": "apps.openshift.io/v1", "Deployment": "apps/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "ReplicationController": "v1",
 }

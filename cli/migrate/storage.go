@@ -47,7 +47,7 @@ defaults. The command retries after conflicts. It omits events, which expire soo
 	w.addFlags(command)
 	command.Flags().IntVar(&bandwidth, "bandwidth", bandwidth, "Maximum megabits per second on the network. 0: unlimited.")
 	for _, flag := range []string{"confirm", "output"} {
-		// This cannot fail, because the flag exists.
+		// The call cannot fail, because the flag exists.
 		_ = command.Flags().MarkDeprecated(flag, "storage migration does not support dry run, this flag is ignored")
 	}
 	return command
@@ -134,8 +134,8 @@ func newTraffic(megabits int) traffic {
 	return traffic{rate.NewLimiter(rate.Limit(megabits*bytesOfMegabit), megabits*bytesOfMegabit)}
 }
 
-// take waits until the bandwidth allows an object to be sent. It counts the object twice, because
-// the client also received it.
+// take waits until the bandwidth limit allows an object to be sent. It counts the object twice,
+// because the client also received it.
 func (t traffic) take(ctx context.Context, object *unstructured.Unstructured) error {
 	if t.Limit() == rate.Inf {
 		return nil

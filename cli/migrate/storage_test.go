@@ -15,7 +15,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// server returns the discovery client of a server with these resources.
+// server returns a discovery client for a server with the given resources.
 func server(lists ...*metav1.APIResourceList) *discoveryfake.FakeDiscovery {
 	return &discoveryfake.FakeDiscovery{Fake: &clienttesting.Fake{Resources: lists}}
 }
@@ -55,7 +55,7 @@ func TestBandwidthLimitsTraffic(t *testing.T) {
 	if err := newTraffic(0).take(canceled, object); err != nil {
 		t.Errorf("no limit: %v", err)
 	}
-	// The object has several times the size that one megabit per second allows within a second. The
+	// The object is several times larger than what one megabit per second allows within a second. The
 	// limiter returns an error without waiting, because the deadline would be exceeded.
 	if err := newTraffic(1).take(canceled, object); err == nil {
 		t.Error("the limit had no effect")

@@ -191,8 +191,8 @@ func (w *walk) within(info *resource.Info, namespaced bool) bool {
 	return (w.fromKey == "" || key >= w.fromKey) && (w.toKey == "" || key < w.toKey)
 }
 
-// errIgnored is returned for a skipped object: it was deleted, cannot be updated, or has a kind
-// that the migration does not support.
+// errIgnored is returned for an object that is skipped because it was deleted, cannot be updated,
+// or has a kind that the migration does not support.
 var errIgnored = errors.New("object is skipped")
 
 // migrate migrates one object and reports whether the object changed. It retries on temporary

@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// metrics contains the metrics. Their names match OpenShift 3.11's.
+// metrics contains the metrics of `oc observe`. Their names match OpenShift 3.11's.
 type metrics struct {
 	registry         *prometheus.Registry
 	observed         *prometheus.CounterVec

@@ -204,8 +204,8 @@ func (b *bind) warnOfMissing(ctx context.Context, changes []change) {
 	}
 }
 
-// warnOfReconciliation warns that the control plane reverts removals from default bindings at its
-// next start.
+// warnOfReconciliation warns that the control plane reverts removals from default bindings the next
+// time it starts.
 func (b *bind) warnOfReconciliation(changes []change) {
 	kind := "rolebinding"
 	if b.cluster {

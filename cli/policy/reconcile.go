@@ -55,7 +55,7 @@ func (r *reconcile) command(factory util.Factory, command *cobra.Command, find f
 	return command
 }
 
-// skip reports a protected object if --confirm is set.
+// skip prints that a protected object was skipped, if --confirm is set.
 func (r *reconcile) skip(name string) {
 	if r.confirm {
 		fmt.Fprintln(r.ErrOut, "skipped: "+name)

@@ -304,7 +304,7 @@ func (l *registryLogin) check(ctx context.Context, config *rest.Config, user, to
 	return nil
 }
 
-// write adds the credentials to the file, or prints the result.
+// write adds the credentials to the file. If the file is "-", it prints them instead.
 func (l *registryLogin) write(user, token string) error {
 	file := l.file
 	if file == "" {

@@ -26,8 +26,8 @@ func container(directory string) inContainer {
 		command := exec.CommandContext(ctx, words[0], words[1:]...)
 		command.Dir, command.Stdout, command.Stderr = directory, streams.Out, streams.ErrOut
 		if streams.In != nil {
-			// Use a pipe, so that, as on the server, the end of the command does not wait for input
-			// that no process reads.
+			// Use a pipe so that, as on the server, the command's end is reported even if the rest of the
+			// input is never read.
 			stdin, err := command.StdinPipe()
 			if err != nil {
 				return err
@@ -41,8 +41,8 @@ func container(directory string) inContainer {
 	}
 }
 
-// tree returns the contents of the files below a directory, by path. A link's content is
-// "-> TARGET". Directory paths end with a slash.
+// tree returns the contents of the files below a directory, keyed by path. A link's content is "->
+// TARGET". Directory paths end with a slash.
 func tree(t *testing.T, directory string) map[string]string {
 	t.Helper()
 	all := map[string]string{}

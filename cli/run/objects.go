@@ -140,7 +140,7 @@ func (w *request) objects() ([]runtime.Object, error) {
 	}}}, nil
 }
 
-// job returns a job spec. It replaces the restart policy Always, which jobs do not allow, with
+// job returns a job spec. It replaces the Always restart policy, which jobs do not allow, with
 // OnFailure.
 func (w *request) job() batchv1.JobSpec {
 	template := w.pod.DeepCopy()

@@ -217,7 +217,7 @@ func buildPolicies(bc *buildv1.BuildConfig, d *definition) []buildv1.BuildTrigge
 	return all
 }
 
-// hooksOf returns pointers to a trigger's webhook fields, by trigger type.
+// hooksOf returns pointers to a trigger's webhook fields, keyed by trigger type.
 func hooksOf(trigger *buildv1.BuildTriggerPolicy) map[buildv1.BuildTriggerType]**buildv1.WebHookTrigger {
 	return map[buildv1.BuildTriggerType]**buildv1.WebHookTrigger{
 		buildv1.GitHubWebHookBuildTriggerType: &trigger.GitHubWebHook, buildv1.GitLabWebHookBuildTriggerType: &trigger.GitLabWebHook,

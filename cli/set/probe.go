@@ -24,7 +24,7 @@ type probe struct {
 
 	tcp, url string
 	command  []string
-	// numbers contains the numeric settings by flag. -1 keeps the current value.
+	// numbers maps each flag to its numeric setting. -1 keeps the current value.
 	numbers map[string]*int32
 }
 

@@ -1,6 +1,6 @@
 // Package set implements the `oc set` commands that kubectl does not have: build-hook,
-// build-secret, deployment-hook, image-lookup, probe, route-backends, triggers and volume. The
-// commands env and image are kubectl's, with added support for build configs and image streams.
+// build-secret, deployment-hook, image-lookup, probe, route-backends, triggers and volume. The env
+// and image commands are kubectl's, with added support for build configs and image streams.
 package set
 
 import (
@@ -169,8 +169,8 @@ func (t *targets) change(command *cobra.Command, infos []*resource.Info, change 
 	return t.store(infos, change, dry, func(object runtime.Object) error { return printer.PrintObj(object, t.streams.Out) })
 }
 
-// unchanged is the error if a change does not apply to an object. As in OpenShift 3, the command
-// only prints a warning.
+// unchanged is the error for a change that does not apply to an object. As in OpenShift 3, the
+// command only prints a warning.
 type unchanged struct{ reason string }
 
 // Error returns the reason.

@@ -90,7 +90,7 @@ func (v *view) adviseOverlaps() (all []advice) {
 }
 
 // selectors returns the pod selectors of replication controllers, replica sets, stateful sets and
-// daemon sets, by project and sorted by name.
+// daemon sets, keyed by project. Each list is sorted by name.
 func (v *view) selectors() map[string][]selector {
 	all := map[string][]selector{}
 	add := func(kind string, object metav1.Object, matches labels.Selector) {

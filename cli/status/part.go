@@ -299,7 +299,7 @@ func versionOf(deployment corev1.ReplicationController) int64 {
 	return number
 }
 
-// tagName returns the name of a tag or image. To a stream's name, it appends the tag latest.
+// tagName returns the name of a tag or image. It appends :latest to a stream's name.
 func tagName(name string) string {
 	if strings.ContainsAny(name, ":@") {
 		return name

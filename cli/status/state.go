@@ -89,7 +89,7 @@ func ignoreUnlistable(err error) error {
 	return err
 }
 
-// selects reports whether a service selects pods in a namespace with these labels.
+// selects reports whether a service selects pods that have the given labels in a namespace.
 func selects(service corev1.Service, namespace string, podLabels map[string]string) bool {
 	return len(service.Spec.Selector) > 0 && service.Namespace == namespace && labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(podLabels))
 }

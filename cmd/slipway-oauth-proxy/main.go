@@ -1,4 +1,4 @@
-// Command slipway-oauth-proxy is the sidecar in the image openshift3/oauth-proxy. It is a small,
+// Command slipway-oauth-proxy is the sidecar in the openshift3/oauth-proxy image. It is a small,
 // separate program because each pod with the sidecar runs it. See package proxy.
 package main
 

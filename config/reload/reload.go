@@ -17,8 +17,8 @@ import (
 type Adjustment struct {
 	// Keys lists the settings. Each setting includes all settings below it.
 	Keys []string
-	// Prepare creates the objects that a configuration requires. The returned function apply puts
-	// them into effect.
+	// Prepare creates the objects that a configuration requires. The returned apply function puts them
+	// into effect.
 	Prepare func(next *config.Config) (apply func(), err error)
 }
 

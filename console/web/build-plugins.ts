@@ -4,13 +4,14 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { Plugin } from 'vite';
 
 /**
- * usedFonts contains the PatternFly fonts that the console loads. Browsers slant the upright fonts.
+ * usedFonts contains the PatternFly fonts that the console loads. Browsers derive the italic styles
+ * from the upright fonts.
  */
 const usedFonts = ['RedHatTextVF.woff2', 'RedHatMonoVF.woff2'];
 
 /**
- * smallBase removes fonts, icon classes, and themes that the console does not use from PatternFly's
- * base styles.
+ * smallBase removes from PatternFly's base styles the fonts, icon classes and themes that the
+ * console does not use.
  */
 export function smallBase(): Plugin {
   return {
@@ -29,8 +30,8 @@ export function smallBase(): Plugin {
 }
 
 /**
- * smallSearch removes the menu of PatternFly's search field for queries by attribute, with the form
- * components that it imports. The console's search fields have no attributes.
+ * smallSearch removes the attribute menu from PatternFly's search field, together with the form
+ * components that the menu imports. The console's search fields do not search by attribute.
  */
 export function smallSearch(): Plugin {
   return {

@@ -20,6 +20,6 @@ export default defineConfig({
       onwarn: (warning, warn) => warning.code === 'MODULE_LEVEL_DIRECTIVE' || warn(warning),
     },
   },
-  // A busy machine needs seconds to import a module. The timeout only ends hanging tests.
+  // A busy machine can take seconds to import a module. The timeout is only for tests that hang.
   test: { environment: 'jsdom', include: ['src/**/*.test.{ts,tsx}'], restoreMocks: true, testTimeout: 60_000, hookTimeout: 60_000 },
 });

@@ -158,8 +158,8 @@ func informersOf(factory informers.SharedInformerFactory, settings api.Deschedul
 	return list
 }
 
-// start starts the informers and waits until they have synced. The first failed request, for
-// example because a role does not allow it, aborts the pass.
+// start starts the informers and waits until they have synced. If a request fails, for example
+// because a role does not allow it, the pass is aborted.
 func start(ctx context.Context, cancel context.CancelCauseFunc, factory informers.SharedInformerFactory, list []cache.SharedIndexInformer) error {
 	for _, informer := range list {
 		err := informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) { cancel(err) })

@@ -38,7 +38,7 @@ func node(name string, labels ...string) *corev1.Node {
 	}
 }
 
-// pod returns a running pod that requests one CPU. Its owner is the ReplicationController web.
+// pod returns a running pod that requests one CPU. Its owner is the "web" ReplicationController.
 func pod(name, node string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -162,8 +162,8 @@ func TestPodsThatViolateAntiAffinityAreEvicted(t *testing.T) {
 		}}}}
 	}
 	client := fake.NewClientset(node("a"), node("b"), pod("pod-a", "a"), pod("pod-b", "a", away), pod("pod-c", "a", away))
-	// The guide evicts pod-a. Like OpenShift 3.11's descheduler, this test evicts the pods that
-	// have the anti-affinity rule.
+	// In the guide's example, pod-a is evicted. Like OpenShift 3.11's descheduler, this descheduler
+	// instead evicts the pods that have the anti-affinity rule.
 	expectResults(t, deschedule(t, client, "{RemovePodsViolatingInterPodAntiAffinity: {enabled: true}}", false),
 		"pod shop/pod-b on node a: evicted by RemovePodsViolatingInterPodAntiAffinity",
 		"pod shop/pod-c on node a: evicted by RemovePodsViolatingInterPodAntiAffinity")

@@ -90,7 +90,7 @@ func newBalancer(_ context.Context, args runtime.Object, handle frameworktypes.H
 // Name returns the plugin's name.
 func (b *balancer) Name() string { return lowUtilization }
 
-// amounts maps resources to quantities. The quantity of the resource pods is the number of pods.
+// amounts maps resources to quantities. The quantity of the pods resource is the number of pods.
 type amounts map[corev1.ResourceName]float64
 
 // load is a node together with the total resource requests of its pods.

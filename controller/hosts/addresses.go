@@ -9,7 +9,7 @@ import (
 )
 
 // Addresses contains the addresses of all hosts in the cluster. It is empty until the API server in
-// this process runs. A nil pointer is empty, too.
+// this process is running. A nil *Addresses is also empty.
 type Addresses struct {
 	mutex sync.Mutex
 	nodes corelisters.NodeLister

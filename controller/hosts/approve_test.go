@@ -181,7 +181,7 @@ func (f fixture) certificate(t *testing.T, token join.Token, name string) bool {
 func TestTwoTokensCannotGiveTwoHostsSameName(t *testing.T) {
 	f := newFixture(t)
 	first, second := f.createToken(t, time.Hour), f.createToken(t, time.Hour)
-	// No certificate is issued for either token yet.
+	// No certificate has been issued for either token yet.
 	for _, token := range []join.Token{first, second} {
 		if code, body := f.send(t, requestFor(token)); code != 200 {
 			t.Fatal(body)

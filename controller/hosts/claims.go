@@ -29,8 +29,9 @@ const PluginName = "slipway.io/JoinedNode"
 
 // claims is an admission plugin that checks the objects that kubelets on joined hosts write. The
 // Kubernetes NodeRestriction plugin limits a kubelet to its own Node and pods, but allows it to
-// write fields that other components trust. Other hosts send packets to the node's subnets and
-// addresses. Finalizers delay the removal of the host. The node group determines the host's labels.
+// write fields that other components trust. For example, other hosts send packets to the node's
+// subnets and addresses, finalizers delay the removal of the host, and the node group determines
+// the host's labels.
 type claims struct {
 	*admission.Handler
 	Options
@@ -167,7 +168,8 @@ func (p *claims) checkAddress(node, text string) error {
 	}
 	address, err := netip.ParseAddr(text)
 	if err != nil && text != node {
-		// Resolvers accept many spellings of a name, such as LOCALHOST, 127.1, or a final dot.
+		// Resolvers accept many spellings of a name, such as LOCALHOST, 127.1, or a name with a final
+		// dot.
 		return fmt.Errorf("a host cannot have the name %s: its only name is %s", text, node)
 	}
 	if err == nil {

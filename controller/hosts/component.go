@@ -15,7 +15,7 @@ import (
 )
 
 // tokenRetention is how long an expired token is kept before it is deleted. Until then, the error
-// for a host contains the reason why the host cannot join.
+// for a host that uses the token contains the reason why the host cannot join.
 const tokenRetention = 24 * time.Hour
 
 // Controllers is the component that approves certificate signing requests from hosts, removes hosts

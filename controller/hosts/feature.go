@@ -311,8 +311,8 @@ func (d *door) checkHost(ctx context.Context, request join.Request, existing str
 	return nil
 }
 
-// checkName returns an error if the cluster has a node of this name. If the host of such a node has
-// already left, checkName waits a few seconds for the Node's deletion.
+// checkName returns an error if the cluster has a node with this name. If the node's host has
+// already left the cluster, checkName first waits a few seconds for the Node to be deleted.
 func (d *door) checkName(ctx context.Context, name string) error {
 	var node *corev1.Node
 	err := wait.PollUntilContextTimeout(ctx, refreshInterval/4, 2*voidDelay, true, func(ctx context.Context) (gone bool, err error) {

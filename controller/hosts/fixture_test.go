@@ -40,7 +40,7 @@ func encodeCertificate(cert *x509.Certificate) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert.Raw})
 }
 
-// fixture is a cluster with a node "master" and join tokens.
+// fixture is a cluster with a node named "master" and join tokens.
 type fixture struct {
 	client    kubernetes.Interface
 	tokens    Tokens

@@ -73,8 +73,8 @@ func (g *guard) filter(next http.Handler) http.Handler {
 	})
 }
 
-// isWatch reports whether a request can start a watch: with the query parameter, or with the former
-// paths such as /api/v1/watch/pods.
+// isWatch reports whether a request can start a watch: it has the watch query parameter, or uses a
+// former path such as /api/v1/watch/pods.
 func isWatch(r *http.Request) bool {
 	return r.URL.Query().Has("watch") || slices.Contains(strings.Split(r.URL.Path, "/"), "watch")
 }
@@ -96,8 +96,8 @@ func (g *guard) open(w *watch) (closed func()) {
 	}
 }
 
-// refreshWatches ends the watches of removed hosts. Requests from this host's own node call it, so
-// that a watch ends even if no joined host sends a request.
+// refreshWatches ends the watches of removed hosts. It is called for requests from this host's own
+// node, so that a watch ends even if no joined host sends a request.
 func (g *guard) refreshWatches(ctx context.Context) {
 	if !g.mu.TryLock() {
 		return // another request is refreshing the register

@@ -152,8 +152,8 @@ func TestMasterThatJoinsAgainIsAccepted(t *testing.T) {
 	}
 }
 
-// TestWatchesOfRemovedHostEnd removes a host while it watches. The next request of the API server's
-// own node or of another host ends the watch.
+// TestWatchesOfRemovedHostEnd removes a host while it watches. The next request from the API
+// server's own node or from another host ends the watch.
 func TestWatchesOfRemovedHostEnd(t *testing.T) {
 	for _, other := range []string{"master", "third"} {
 		t.Run("request of "+other, func(t *testing.T) {

@@ -15,7 +15,7 @@
 // certificate, its serving certificates and the certificates of its components. The Kubernetes
 // approver approves renewals of the node certificate.
 //
-// The ConfigMap kube-system/slipway-hosts is the register of hosts that have joined. A register
+// The kube-system/slipway-hosts ConfigMap is the register of hosts that have joined. A register
 // entry outlives the host's Node: when a Node is deleted, Controllers records the time, and the API
 // server rejects certificates that the host obtained before that time.
 package hosts
@@ -93,9 +93,9 @@ func (r register) read(ctx context.Context) (map[string]Host, error) {
 	return entries(object)
 }
 
-// Masters returns the addresses of the masters, by the names of their nodes. It omits hosts without
-// a Node, such as a master whose join failed. It returns none if the cluster never had several
-// masters.
+// Masters returns the addresses of the masters, keyed by the names of their nodes. It omits hosts
+// without a Node, such as a master whose join failed. It returns no addresses if the cluster has
+// never had more than one master.
 func Masters(ctx context.Context, client kubernetes.Interface) (map[string]string, error) {
 	entries, err := register{client}.read(ctx)
 	if err != nil {

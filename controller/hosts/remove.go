@@ -34,8 +34,8 @@ const (
 	drainInterval = time.Second
 	// drainTimeout is the maximum duration of a drain if an administrator deletes the Node.
 	drainTimeout = time.Minute
-	// voidDelay is the time until all API servers reject the certificates of a removed host. It
-	// allows for times in whole seconds and for an in-flight request.
+	// voidDelay is how long it takes until all API servers reject the certificates of a removed host.
+	// It allows for times in whole seconds and for an in-flight request.
 	voidDelay = 4 * refreshInterval
 )
 
@@ -209,8 +209,8 @@ func (r *remover) drain(ctx context.Context, node *corev1.Node) (empty bool, err
 			continue
 		}
 		err := r.client.CoreV1().Pods(pod.Namespace).EvictV1(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}})
-		// Ignore status 429, because a PodDisruptionBudget does not allow the eviction until other
-		// pods are ready.
+		// Ignore status 429, which means that a PodDisruptionBudget does not allow the eviction until
+		// other pods are ready.
 		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsTooManyRequests(err) {
 			return false, fmt.Errorf("evict pod %s/%s: %w", pod.Namespace, pod.Name, err)
 		}

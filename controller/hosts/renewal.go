@@ -45,8 +45,9 @@ func unknownNode(node string) Refusal {
 	return Refuse("the cluster has no host %s; run `slipway leave --force` on the host, and let it join with a new token", node)
 }
 
-// checkRenewal returns an error if a token for an existing node is used by another host. node is
-// the token's node, or "". host is the entry of the requesting host, whose node is requested.
+// checkRenewal returns an error if the requesting host may not use a token for an existing node.
+// node is the token's node, or "" if the token is for new hosts. requested is the requesting host's
+// node, and host is the host's entry.
 func checkRenewal(node, requested string, host Host) error {
 	switch {
 	case node == "":
@@ -61,8 +62,8 @@ func checkRenewal(node, requested string, host Host) error {
 	return nil
 }
 
-// CheckNode returns an error if no token for an existing node can be created, because the node is
-// not a joined host that is only a node.
+// CheckNode returns an error if no token can be created for an existing node. Such a token can be
+// created only for the node of a host that has joined and is not a master.
 func CheckNode(ctx context.Context, client kubernetes.Interface, node string) error {
 	hosts, err := register{client}.read(ctx)
 	if err != nil {

@@ -31,9 +31,9 @@ const (
 	roleKey  = "slipway-role"
 	groupKey = "slipway-group"
 	usesKey  = "slipway-uses"
-	// nodeKey is the name of an existing node whose host gets new certificates, or "".
+	// nodeKey contains the name of an existing node whose host gets new certificates, or "".
 	nodeKey = "slipway-node"
-	// noRouterKey is "true" if hosts receive no router credentials.
+	// noRouterKey contains "true" if hosts receive no router credentials.
 	noRouterKey = "slipway-no-router"
 	// nodesKey contains a JSON object with an entry for each node that uses the token. It maps the
 	// node's name to the name of the node's approved certificate signing request or, for a master,
@@ -45,8 +45,8 @@ const (
 type TokenInfo struct {
 	ID, Role, Group string
 	Expiry          time.Time
-	// Node is the name of an existing node. Only its host can use the token, and gets new
-	// certificates. If Node is "", the token is for new hosts.
+	// Node is the name of an existing node. Only the host of this node can use the token, and it gets
+	// new certificates. If Node is "", the token is for new hosts.
 	Node string
 	// NoRouter means that the hosts run no router and receive no router credentials.
 	NoRouter bool

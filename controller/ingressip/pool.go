@@ -14,8 +14,7 @@ type pool struct {
 	network   netip.Prefix
 	owners    map[netip.Addr]controller.Key
 	addresses map[controller.Key]netip.Addr
-	// waiting contains the services that are waiting for an address. last is the last allocated
-	// address.
+	// waiting holds the services that are waiting for an address. last is the last allocated address.
 	waiting map[controller.Key]bool
 	last    netip.Addr
 }

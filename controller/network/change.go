@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/dualstack"
 )
 
-// InForce reports whether the cluster uses the configured pod networks. It does not while the
-// control plane is starting, and if the control plane rejects the networks.
+// InForce reports whether the cluster uses the configured pod networks. It does not use them while
+// the control plane is starting, or if the control plane rejects them.
 func InForce(ctx context.Context, client networkclient.Interface, configured networkv1.ClusterNetwork) (bool, error) {
 	current, err := client.NetworkV1().ClusterNetworks().Get(ctx, networkv1.ClusterNetworkDefault, metav1.GetOptions{})
 	if err != nil {

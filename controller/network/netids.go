@@ -21,7 +21,7 @@ import (
 // netIDs maintains a NetNamespace for each project and changes the project's network ID on request.
 // It is not safe for concurrent use.
 //
-// A NetNamespace has the annotation networkplugin.ProjectUIDAnnotation, so that a new project does
+// A NetNamespace has the networkplugin.ProjectUIDAnnotation annotation, so that a new project does
 // not inherit the network of a deleted project with the same name. An administrator can create a
 // NetNamespace without the annotation for a future project.
 type netIDs struct {
@@ -31,9 +31,9 @@ type netIDs struct {
 	namespaces  corelisters.NamespaceLister
 	multitenant bool // true if requested changes apply
 
-	// ofProject contains the ID in each NetNamespace as this instance last read or wrote it.
-	// projects contains the number of NetNamespaces that have each ID. Both maps are nil until load
-	// is called.
+	// ofProject maps each NetNamespace to its ID, as this instance last read or wrote it. projects
+	// maps each ID to the number of NetNamespaces that have it. Both maps are nil until load is
+	// called.
 	ofProject map[string]uint32
 	projects  map[uint32]int
 }
@@ -172,7 +172,7 @@ func (n *netIDs) change(ctx context.Context, namespace *networkv1.NetNamespace, 
 	return nil
 }
 
-// changedID returns a project's ID after a change.
+// changedID returns the NetID that a project has after the requested change.
 func (n *netIDs) changedID(namespace *networkv1.NetNamespace, change networkplugin.Change) (uint32, error) {
 	switch change.Action {
 	case networkplugin.Global:

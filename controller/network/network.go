@@ -1,6 +1,6 @@
-// Package network maintains the objects of the pod network (network.openshift.io): the
-// ClusterNetwork "default", which contains the configured settings, a HostSubnet for each node, and
-// a NetNamespace with a network ID for each project. It also allocates node subnets and stores them
+// Package network maintains the objects of the pod network (network.openshift.io): the "default"
+// ClusterNetwork, which contains the configured settings, a HostSubnet for each node, and a
+// NetNamespace with a network ID for each project. It also allocates node subnets and stores them
 // in spec.podCIDR of Nodes. If pods have IPv6 addresses, spec.podCIDRs of a new Node also contains
 // its IPv6 subnet. Components do not depend on this field: they derive the subnet (package
 // dualstack).
@@ -44,7 +44,7 @@ type Controllers struct {
 	Deps *controller.Deps
 	// Client changes the pod network objects.
 	Client networkclient.Interface
-	// Network is the content of the ClusterNetwork "default".
+	// Network is the content of the "default" ClusterNetwork.
 	Network networkv1.ClusterNetwork
 	// DualStack contains the pod networks, in the order in which nodes get subnets.
 	DualStack dualstack.Networks
@@ -62,7 +62,7 @@ type Controllers struct {
 // Notes sets the function that reports why the configured networks are rejected.
 func (c *Controllers) Notes(note func(text string)) { c.note = note }
 
-// report sets the problem. A component has no notes before it is ready.
+// report sets the problem. It adds no note before the component is ready.
 func (c *Controllers) report(problem string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,8 +134,8 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, func() { ready(); c.begin() })
 }
 
-// onlyDefault returns the key of the ClusterNetwork "default" if the object is the namespace
-// "default".
+// onlyDefault returns the key of the "default" ClusterNetwork if the object is the "default"
+// namespace.
 func onlyDefault(object any) []controller.Key {
 	if namespace, ok := object.(*corev1.Namespace); ok && namespace.Name == metav1.NamespaceDefault {
 		return []controller.Key{{Name: networkv1.ClusterNetworkDefault}}
@@ -143,7 +143,7 @@ func onlyDefault(object any) []controller.Key {
 	return nil
 }
 
-// always returns the key of the ClusterNetwork "default".
+// always returns the key of the "default" ClusterNetwork.
 func always(any) []controller.Key { return []controller.Key{{Name: networkv1.ClusterNetworkDefault}} }
 
 func subnetChanged(old, new any) bool {
@@ -158,7 +158,7 @@ func nodeChanged(old, new any) bool {
 		nodeaddress.Internal(before, netip.Addr.Is6) != nodeaddress.Internal(after, netip.Addr.Is6)
 }
 
-// reconcileNetwork creates or updates the ClusterNetwork "default". If hosts need the current
+// reconcileNetwork creates or updates the "default" ClusterNetwork. If hosts need the current
 // networks, it keeps them, and so do the nodes (see InForce).
 func (c *Controllers) reconcileNetwork(ctx context.Context, key controller.Key) error {
 	if key.Name != networkv1.ClusterNetworkDefault {

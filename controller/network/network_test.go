@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// cluster contains the project default. It runs the component until stop is called.
+// cluster contains the default project. It runs the component until stop is called.
 type cluster struct {
 	*testing.T
 	kube    *fake.Clientset
@@ -242,8 +242,8 @@ func (c *cluster) node(name, address, subnet string) {
 	c.must(err)
 }
 
-// subnets waits until the HostSubnets match, such as "one 192.0.2.1 10.128.0.0/23", and checks that
-// the nodes have the same subnets.
+// subnets waits until the HostSubnets match the expected ones, such as "one 192.0.2.1
+// 10.128.0.0/23", and checks that the nodes have the same subnets.
 func (c *cluster) subnets(want ...string) {
 	c.Helper()
 	eventually.Equal(c, "subnets", func() string {

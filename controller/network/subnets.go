@@ -27,9 +27,9 @@ import (
 
 // hostSubnets allocates node subnets and maintains a HostSubnet for each node.
 //
-// A HostSubnet with the annotation NodeUIDAnnotation is for a Node and is deleted with that Node.
+// A HostSubnet with the NodeUIDAnnotation annotation is for a Node and is deleted with that Node.
 // An administrator creates other HostSubnets for hosts that are not nodes. Such a HostSubnet
-// specifies its subnet, or requests one with the annotation AssignHostSubnetAnnotation.
+// specifies its subnet, or requests one with the AssignHostSubnetAnnotation annotation.
 type hostSubnets struct {
 	kube   kubernetes.Interface
 	client networktyped.HostSubnetInterface

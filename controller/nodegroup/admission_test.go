@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// nodeAdmins allows the user admin to update nodes.
+// nodeAdmins allows the admin user to update nodes.
 func nodeAdmins(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	if a.GetUser().GetName() == "admin" && a.GetVerb() == "update" && a.GetResource() == "nodes" && a.IsResourceRequest() {
 		return authorizer.DecisionAllow, "", nil

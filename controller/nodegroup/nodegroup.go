@@ -28,7 +28,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/nodegroup"
 )
 
-// lostTimeout is how long a node can be not ready before the rollout continues without it.
+// lostTimeout is how long a node can be NotReady before the rollout continues without it.
 const lostTimeout = 10 * time.Minute
 
 // Controllers is the component that applies the node group configurations to nodes.
@@ -215,7 +215,7 @@ func ready(node *corev1.Node) bool {
 	return condition != nil && condition.Status == corev1.ConditionTrue
 }
 
-// lost reports whether a node has been not ready for longer than lostTimeout.
+// lost reports whether a node has been NotReady for longer than lostTimeout.
 func lost(node *corev1.Node) bool {
 	condition := readyCondition(node)
 	return condition != nil && condition.Status != corev1.ConditionTrue && time.Since(condition.LastTransitionTime.Time) > lostTimeout

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/nodegroup"
 )
 
-// fixture is a cluster with nodes in the group node-config-infra.
+// fixture is a cluster with nodes in the node-config-infra group.
 type fixture struct {
 	t       *testing.T
 	client  *fake.Clientset

@@ -153,7 +153,7 @@ func generateName(account *corev1.ServiceAccount, kind string) string {
 	return account.Name[:min(len(account.Name), longest-len(kind))] + kind
 }
 
-// updateReferences adds references to the secrets to a service account and removes references to
+// updateReferences makes a service account reference the secrets, and removes references to
 // outdated credentials.
 func (s *Secrets) updateReferences(ctx context.Context, account *corev1.ServiceAccount, token, credentials string) error {
 	stale := func(name string) bool {

@@ -1,7 +1,7 @@
 // Package serviceca issues serving certificates for services and distributes the CA bundle that
 // verifies them. An annotation on a service specifies the secret for its certificate and key. An
 // annotation on a ConfigMap, an APIService, a CustomResourceDefinition or a webhook configuration
-// requests the CA bundle. Each namespace contains the bundle in the ConfigMap
+// requests the CA bundle. Each namespace contains the bundle in a ConfigMap named
 // openshift-service-ca.crt, which is mounted into pods.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section on TLS. The annotations, types and

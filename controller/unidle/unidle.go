@@ -129,8 +129,7 @@ func (l *loop) removeMarks(ctx context.Context, namespace string, targets []idli
 			continue
 		}
 		err = removeAnnotations(ctx, endpoints, service.GetName())
-		// The service is updated last, so that after an earlier error the service is still idle and
-		// is retried.
+		// The service is updated last, so that the service is still idle after an error and is retried.
 		if err == nil {
 			err = removeAnnotations(ctx, services, service.GetName())
 		}
@@ -159,7 +158,7 @@ func isBefore(event *corev1.Event, since time.Time) bool {
 	return event.EventTime.Time.Before(since)
 }
 
-// scalable contains the resources that may be scaled up. The list is necessary because any user who
+// scalable lists the resources that may be scaled up. The list is necessary because any user who
 // can edit a service can write other resources to its annotation.
 var scalable = map[schema.GroupKind]schema.GroupVersionResource{
 	{Group: appsv1.GroupName, Kind: "DeploymentConfig"}: appsv1.GroupVersion.WithResource("deploymentconfigs"),

@@ -23,7 +23,7 @@ import (
 
 const idledAt = "2026-01-01T12:00:00Z"
 
-// reader creates and reads objects in the namespace shop.
+// reader creates and reads objects in the shop namespace.
 type reader struct {
 	t      *testing.T
 	client dynamic.Interface

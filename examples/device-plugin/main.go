@@ -1,5 +1,5 @@
-// Command device-plugin provides pods with access to files in the machine's /dev, as a resource
-// that pods request in the same way as CPU. It is a kubelet device plugin (API v1beta1).
+// Command device-plugin gives pods access to files in the machine's /dev, as a resource that pods
+// request in the same way as CPU. It is a kubelet device plugin (API v1beta1).
 //
 //	device-plugin --resource example.com/card --devices '/dev/card*'
 //

@@ -27,7 +27,7 @@ type plugin struct {
 	directory string
 
 	mu sync.Mutex
-	// files contains the paths of all devices that have ever existed, by device ID.
+	// files maps device IDs to the paths of all devices that have ever existed.
 	files map[string]string
 }
 
@@ -35,7 +35,7 @@ func (p *plugin) GetDevicePluginOptions(context.Context, *pluginapi.Empty) (*plu
 	return &pluginapi.DevicePluginOptions{}, nil
 }
 
-// ListAndWatch sends the devices initially and after each change.
+// ListAndWatch sends the devices when the kubelet calls it, and again after each change.
 func (p *plugin) ListAndWatch(_ *pluginapi.Empty, stream grpc.ServerStreamingServer[pluginapi.ListAndWatchResponse]) error {
 	tick := time.NewTicker(checkInterval)
 	defer tick.Stop()

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// deploy runs the script as in the image, with only busybox's shell and programs.
+// deploy runs the script as it runs in the image, with only busybox's shell and programs.
 func deploy(t *testing.T, image, host, vendor string) {
 	t.Helper()
 	programs := t.TempDir()

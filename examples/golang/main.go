@@ -1,4 +1,4 @@
-// Command golang serves a page that contains its server's name. It is an example application for
+// Command golang serves a page that contains the server's name. It is an example application for
 // source-to-image builds.
 package main
 

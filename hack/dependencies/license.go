@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// phrases identifies licenses. The phrases are in lower case with single spaces. A text is a
-// license if it contains all phrases in the entry but not the phrase in without.
+// phrases identifies licenses by phrases in their texts, in lower case and with single spaces. A
+// license text matches an entry if it contains all of the entry's phrases in text but not the
+// phrase in without.
 var phrases = []struct {
 	license string // the SPDX identifier
 	text    []string
@@ -30,7 +31,7 @@ var phrases = []struct {
 	{"AGPL", []string{"gnu affero general public license"}, "mozilla public license"},
 }
 
-// permissive lists the licenses that only require that their text and notices are included.
+// permissive lists the licenses that only require that their text and notices be included.
 var permissive = []string{"Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Unlicense"}
 
 // exception describes a linked module whose license files contain a license that is not permissive.
@@ -81,8 +82,8 @@ func (d dependency) names() (all []string) {
 	return all
 }
 
-// files returns the contents of the files in the module's root folder whose names match the pattern
-// name.
+// files returns the contents of the files in the module's root folder whose names match the given
+// pattern.
 func (d dependency) files(name *regexp.Regexp) (contents []string) {
 	entries, err := os.ReadDir(d.Dir)
 	if err != nil {

@@ -6,7 +6,7 @@
 //
 // It must be run in the repository's root folder. It fails if docs/dependencies.tsv has no row for
 // a module that go.mod requires directly, if a linked module's license is not allowed, or if NOTICE
-// lacks a text that a linked module requires.
+// lacks a notice that a linked module requires.
 package main
 
 import (
@@ -45,7 +45,7 @@ func run(ctx context.Context, bill, release string) error {
 	return section.Write(filepath.Join("docs", "dependencies.md"), page)
 }
 
-// document returns the tables for docs/dependencies.md. Its error contains all problems.
+// document returns the tables for docs/dependencies.md. Its error lists all problems.
 func document(ctx context.Context, root string) (string, error) {
 	reasons, err := readReasons(filepath.Join(root, "docs", "dependencies.tsv"))
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/recipe"
 )
 
-// dependency describes a module in the version that is used.
+// dependency describes a module at the version that is used.
 type dependency struct {
 	Path, Version, Dir string
 	// Time is the version's release time. It is zero if the go command does not know the release

@@ -16,10 +16,11 @@ var section = markdown.Section{
 	End:   "<!-- end of tables -->",
 }
 
-// reason contains a module's row of docs/dependencies.tsv.
+// reason contains a module's row in docs/dependencies.tsv.
 type reason struct{ owner, text string }
 
-// readReasons reads tab-separated rows of module, owner and reason. It returns them by module.
+// readReasons reads tab-separated rows of module, owner and reason. It returns the rows, keyed by
+// module.
 func readReasons(path string) (map[string]reason, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -70,8 +70,8 @@ func split(line string) []string {
 	return all
 }
 
-// check returns a description of an unknown command or flag in a command line, or "" if all of them
-// exist.
+// check returns a description of an unknown command or flag in a command line, or "" if the command
+// and all of its flags exist.
 func check(trees map[string]*cobra.Command, program string, args []string) string {
 	if program == "slipway" && len(args) > 0 && trees[args[0]] != nil {
 		program, args = args[0], args[1:]
@@ -110,8 +110,8 @@ func hasFlag(command *cobra.Command, word string) bool {
 	return command.Flags().ShorthandLookup(short) != nil || command.InheritedFlags().ShorthandLookup(short) != nil
 }
 
-// codeLines returns the lines in code blocks by document path. It joins a line that ends with a
-// backslash with the next line.
+// codeLines returns the lines in code blocks, keyed by document path. It joins a line that ends
+// with a backslash with the next line.
 func codeLines(t *testing.T) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}

@@ -27,7 +27,7 @@ func main() {
 // pages maps each page's path in the site's source to the page's text.
 type pages map[string]string
 
-// write writes all pages to the directory out. root is the repository's root folder.
+// write writes all pages to out. root is the repository's root folder.
 func write(root, out string) error {
 	all, err := stage(root)
 	if err != nil {

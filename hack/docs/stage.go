@@ -30,8 +30,8 @@ func places() map[string]string {
 // link matches the target of a Markdown link or image.
 var link = regexp.MustCompile(`\]\(([^)#\s]+)(#[^)\s]*)?\)`)
 
-// stage returns the repository's pages and images by their paths in the site's source. It changes
-// links between pages to these paths, and links to other files in the repository to URLs.
+// stage returns the repository's pages and images, keyed by their paths in the site's source. It
+// changes links between pages to these paths, and links to other files in the repository to URLs.
 func stage(root string) (pages, error) {
 	files, err := find(root)
 	if err != nil {

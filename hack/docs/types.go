@@ -17,7 +17,7 @@ type types struct {
 	page    *strings.Builder
 	pending []reflect.Type
 	done    map[reflect.Type]bool
-	// comments contains the Go packages' comments, by "package.Type" and "package.Type.Field".
+	// comments maps "package.Type" and "package.Type.Field" to the comments in the Go packages.
 	comments map[string]string
 	parsed   map[string]bool
 }

@@ -63,7 +63,7 @@ func temporary(path string) string {
 }
 
 // compress compresses the file source with zstd and writes the result to target. It returns the
-// size of target in bytes. It reads source through tee.
+// size of target in bytes. It reads source through the reader that tee returns.
 func compress(source, target string, tee func(io.Reader) io.Reader) (int64, error) {
 	input, err := os.Open(source)
 	if err != nil {

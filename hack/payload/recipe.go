@@ -47,8 +47,8 @@ func (r programRecipe) arguments(output string) []string {
 	if r.CGO {
 		ldflags = append(ldflags, "-linkmode", "external", "-extldflags", "-static")
 	}
-	// The commit is not embedded, so a program stays the same until its sources change. Running
-	// pods can then also keep their programs.
+	// The commit is not embedded, so a program stays the same until its sources change. As long as a
+	// program stays the same, running pods can keep using it.
 	args := []string{"build", "-buildvcs=false", "-ldflags", strings.Join(ldflags, " "), "-o", output}
 	if len(r.Tags) > 0 {
 		args = append(args, "-tags", strings.Join(r.Tags, ","))
@@ -123,7 +123,7 @@ func (r programRecipe) build(ctx context.Context, dir string) (manifest.Program,
 // environment returns the go command's environment.
 func (r programRecipe) environment() []string { return append(os.Environ(), "GOARCH="+r.arch) }
 
-// goCommand is like the function goCommand, for the recipe's architecture.
+// goCommand works like the goCommand function, but for the recipe's architecture.
 func (r programRecipe) goCommand(ctx context.Context, args ...string) (string, error) {
 	return output(ctx, r.environment(), args...)
 }

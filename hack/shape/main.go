@@ -2,8 +2,8 @@
 // code and tests, the purpose, and the repository's packages that it imports. It then prints
 // figures for the whole repository: sizes of files and functions, tests by folder, repetitions,
 // code that is allowed only in some places, oc verbs without phases, names that the glossary
-// avoids, documents, and the times of the last `make check` and `make test`. It reports no errors;
-// the rules are in internal/repocheck.
+// advises against, documents, and the times of the last `make check` and `make test`. It reports no
+// errors; the rules are in internal/repocheck.
 //
 //	go run ./hack/shape
 package main
@@ -21,7 +21,7 @@ func main() {
 	}
 }
 
-// run prints the report for the repository in the folder root.
+// run prints the report for the repository whose root folder is root.
 func run(root string) error {
 	packages, err := load(root)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// glossary is the document that lists the names that code avoids.
+// glossary is the document that lists the names that code should avoid.
 const glossary = "docs/glossary.md"
 
 // avoidedWord matches a single word in the last column of a glossary table.
@@ -45,7 +45,7 @@ func avoided(text, section, row string) map[string]bool {
 }
 
 // writeNames prints the places where local variables and log attributes have names that the
-// glossary avoids.
+// glossary advises against.
 func writeNames(w io.Writer, sources []source, glossary string) {
 	locals, keys := avoided(glossary, "Names", "locals"), avoided(glossary, "Log attributes", "")
 	delete(locals, "seen") // allowed for sets, which nearly all of these are

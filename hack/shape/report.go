@@ -28,7 +28,7 @@ func report(w io.Writer, shapes []shape) {
 	fmt.Fprintf(w, "%6d %6d  in %d packages; lines with code, without comments and blank lines\n", code, test, len(shapes))
 }
 
-// writeWrapped prints a text below its package's name, in lines of at most 100 characters.
+// writeWrapped prints text below its package's name, in lines of at most 100 characters.
 func writeWrapped(w io.Writer, text string) {
 	const indent, width = "               ", 100
 	line := indent

@@ -47,7 +47,7 @@ func loadFiles(root, extension string, visit func(name string, content []byte) e
 	return nil
 }
 
-// loadDocuments returns the contents of all Markdown files by path.
+// loadDocuments returns the contents of all Markdown files, keyed by path.
 func loadDocuments(root string) (map[string]string, error) {
 	documents := map[string]string{}
 	err := loadFiles(root, ".md", func(name string, content []byte) error {

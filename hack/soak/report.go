@@ -26,7 +26,7 @@ func write(file string, results []result) error {
 	return section.Write(file, table(rows(string(page)), results))
 }
 
-// rows returns a page's table rows by target.
+// rows returns a page's table rows, keyed by target.
 func rows(page string) map[string]string {
 	byTarget := map[string]string{}
 	for line := range strings.Lines(page) {

@@ -41,7 +41,7 @@ func (r result) String() string {
 
 var declaration = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(f \*testing\.F\)`)
 
-// find returns the targets below a directory that match the pattern only. They are sorted by path.
+// find returns the targets below a directory that match the given pattern, sorted by path.
 func find(root string, only *regexp.Regexp) (targets []target, err error) {
 	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -66,7 +66,7 @@ func find(root string, only *regexp.Regexp) (targets []target, err error) {
 	return targets, err
 }
 
-// fuzz runs a target. Its time starts with the first execution, after compilation.
+// fuzz runs a target. The time of the target starts with the first execution, after compilation.
 func (t target) fuzz(ctx context.Context, share time.Duration) result {
 	r := result{target: t, duration: share}
 	command := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", share.String(), "./"+t.directory)

@@ -82,8 +82,8 @@ func (s *Server) Config() *rest.Config {
 	return &rest.Config{Host: s.http.URL, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: authority}}
 }
 
-// Requests returns the number of requests by verb and resource, such as "patch persistentvolumes"
-// or "patch volumeattachments/status".
+// Requests returns the number of requests, keyed by verb and resource, such as "patch
+// persistentvolumes" or "patch volumeattachments/status".
 func (s *Server) Requests() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,9 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Map contains flags by name, each with one or more values, such as OpenShift 3's
-// `apiServerArguments`, `controllerArguments`, `schedulerArguments`, `kubeletArguments` and
-// `proxyArguments`.
+// Map maps the name of each flag to one or more values, as in OpenShift 3's `apiServerArguments`,
+// `controllerArguments`, `schedulerArguments`, `kubeletArguments` and `proxyArguments`.
 type Map map[string][]string
 
 // ApplyTo sets each flag in every flag set that defines it. It reports every unknown flag and every

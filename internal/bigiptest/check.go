@@ -39,7 +39,8 @@ func (a *Appliance) check(o *object) *rejection {
 	return nil
 }
 
-// pattern returns the path of an object's kind.
+// pattern returns the path of the collection that contains an object. "*" in the path stands for an
+// object.
 func (a *Appliance) pattern(o *object) string {
 	k, _, _ := a.find(o.collection)
 	return k.path

@@ -82,7 +82,7 @@ func (r *replay) Read(into []byte) (int, error) { return r.reader.Read(into) }
 // readOnly ignores writes.
 type readOnly struct{ *replay }
 
-// Write ignores the alert of an aborted handshake.
+// Write discards the alert that an aborted handshake sends.
 func (readOnly) Write(b []byte) (int, error) { return len(b), nil }
 
 // Close is a no-op. It does not close the connection.

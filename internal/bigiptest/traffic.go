@@ -18,7 +18,7 @@ func (a *Appliance) serveHTTP(w http.ResponseWriter, r *http.Request) { a.forwar
 // serveHTTPS serves the HTTPS virtual server, except for passthrough.
 func (a *Appliance) serveHTTPS(w http.ResponseWriter, r *http.Request) { a.forward(w, r, HTTPSServer) }
 
-// forward applies a virtual server's policies to a request.
+// forward handles a request as a virtual server's policies specify.
 func (a *Appliance) forward(w http.ResponseWriter, r *http.Request, server string) {
 	a.mu.Lock()
 	d := a.decide(r, server)

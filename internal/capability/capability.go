@@ -21,7 +21,7 @@ func Drop(capabilities ...uintptr) error {
 		// Drop the capability in all threads, because each thread has its own capability set. A new
 		// thread inherits the set of the thread that creates it.
 		_, _, err := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, capability, 0)
-		// EINVAL: the kernel does not support the capability.
+		// EINVAL means that the kernel does not support the capability.
 		if err != 0 && !errors.Is(err, unix.EINVAL) {
 			return fmt.Errorf("drop capability %d: %w", capability, err)
 		}

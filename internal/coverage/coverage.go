@@ -1,5 +1,5 @@
-// Package coverage reads docs/coverage.tsv. Slipway is based on five documents. The file lists
-// everything that they describe, with each row's state and the test that proves it.
+// Package coverage reads docs/coverage.tsv. Slipway is based on five documents. The file has one
+// row for each thing that they describe, with its state and the tests that prove it.
 //
 // The file is tab-separated, with one header line, followed by one row per line.
 //
@@ -10,7 +10,7 @@
 // `test/scenario/boot.TestBoot`.
 package coverage
 
-// State is the extent to which Slipway supports a row.
+// State is the extent to which Slipway supports what a row describes.
 type State string
 
 // Possible states of a row.

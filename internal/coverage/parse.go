@@ -27,7 +27,7 @@ func Load(path string) ([]Row, error) {
 }
 
 // Parse parses a coverage file. name is the file's name in errors. Parse reports every invalid line
-// as `<name>:<line>: <problem>`. Together with the joined errors, it returns the valid rows.
+// as `<name>:<line>: <problem>`. It returns the valid rows together with the joined errors.
 func Parse(name string, r io.Reader) ([]Row, error) {
 	var (
 		rows     []Row

@@ -5,8 +5,8 @@
 // of the networks. The node with IPv4 subnet number n has subnet number n in the IPv6 network.
 // Likewise, the pod with address number m in one of these subnets has address number m in the other
 // subnet. Therefore, no component allocates or depends on stored IPv6 addresses, and a cluster can
-// add IPv6 at any time. If components read the subnets from Nodes, this would be impossible,
-// because Kubernetes does not allow a second subnet for a Node that already has one.
+// add IPv6 at any time. If components read the subnets from Nodes, adding IPv6 later would be
+// impossible, because Kubernetes does not allow a second subnet for a Node that already has one.
 package dualstack
 
 import (
@@ -15,7 +15,7 @@ import (
 )
 
 // HostAnnotation is the annotation of a node's HostSubnet that contains the node's IPv6 address.
-// The field hostIP contains the node's IPv4 address.
+// The hostIP field contains the node's IPv4 address.
 const HostAnnotation = "slipway.openshift.io/host-ipv6"
 
 // Networks contains the pod networks. Without an IPv6 network, pods have only IPv4 addresses. The

@@ -38,8 +38,8 @@ func platform(namespace string) bool {
 		strings.HasPrefix(namespace, "openshift-") || strings.HasPrefix(namespace, "kube-")
 }
 
-// OfHost reports whether this machine currently has an address. It returns true if it cannot read
-// the machine's addresses.
+// OfHost reports whether an address currently belongs to this machine. It returns true if it cannot
+// read the machine's addresses.
 func OfHost(address netip.Addr) bool {
 	addrs, err := net.InterfaceAddrs()
 	return err != nil || slices.ContainsFunc(addrs, func(addr net.Addr) bool {

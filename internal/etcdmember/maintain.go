@@ -10,8 +10,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Defragment releases unused space in a member's database file to the file system. During this
-// time, which is about one second for each 100 MB in use, the member serves no requests.
+// Defragment releases unused space in a member's database file to the file system. The member
+// serves no requests while it is defragmented, which takes about one second for each 100 MB in use.
 func (c Client) Defragment(ctx context.Context, url string) error {
 	client, err := c.Member(url)
 	if err != nil {

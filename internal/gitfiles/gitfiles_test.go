@@ -69,7 +69,7 @@ func (r *repositories) commit(name string, files map[string]string) string {
 	return r.git(name, "rev-parse", "HEAD")
 }
 
-// list lists a directory in the repository app with the platform's dialer.
+// list lists a directory in the app repository with the platform's dialer.
 func (r *repositories) list(ref, dir string) ([]string, error) {
 	dialer := outbound.New(outbound.Policy{AllowedHosts: []string{r.host}})
 	return List(r.t.Context(), dialer.Transport(false), Place{URL: r.url + "/app/.git", Ref: ref, Dir: dir})

@@ -11,12 +11,13 @@ import (
 // Annotations.
 const (
 	// IdledAt is set on idle services, their endpoints and their scaled resources. It contains the
-	// time of idling, in RFC 3339 format.
+	// time when the service was idled, in RFC 3339 format.
 	IdledAt = "idling.alpha.openshift.io/idled-at"
 	// Targets is set on idle services and their endpoints. It contains the resources to scale up,
 	// as a JSON list of Targets.
 	Targets = "idling.alpha.openshift.io/unidle-targets"
-	// PreviousScale is set on scaled resources. It contains the number of pods before idling.
+	// PreviousScale is set on scaled resources. It contains the number of pods before the resource was
+	// idled.
 	PreviousScale = "idling.alpha.openshift.io/previous-scale"
 )
 
@@ -42,15 +43,15 @@ func Read(annotations map[string]string) (targets []Target, err error) {
 	return targets, nil
 }
 
-// Since returns the time when the object with these annotations was idled. ok is false if the
+// Since returns the time when the object with the given annotations was idled. ok is false if the
 // object is not idle.
 func Since(annotations map[string]string) (since time.Time, ok bool) {
 	since, err := time.Parse(time.RFC3339, annotations[IdledAt])
 	return since, err == nil
 }
 
-// Marked reports whether annotations contain an idling time, under either name. A router sends
-// requests for a service with these annotations to the service's cluster IP.
+// Marked reports whether annotations contain an idling time, under either name. If a service's
+// annotations contain one, a router sends requests for the service to its cluster IP.
 func Marked(annotations map[string]string) bool {
 	return annotations[IdledAt] != "" || annotations[routerIdledAt] != ""
 }

@@ -88,8 +88,8 @@ func Open(content []byte, keys openpgp.EntityList) (*Claims, error) {
 	return read, nil
 }
 
-// parse parses the signed text. It returns an error for unknown fields outside optional, because
-// they could change the signature's meaning.
+// parse parses the signed text. It returns an error for unknown fields outside the "optional"
+// object, because they could change the signature's meaning.
 func parse(text []byte) (*Claims, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzCount verifies that the number of values in JSON does not exceed the limit that Count
-// implies.
+// FuzzCount verifies that the number of values in a JSON document does not exceed the upper bound
+// that follows from Count's result.
 func FuzzCount(f *testing.F) {
 	for _, seed := range []string{`{"a": [1, {}, "b,[{\""]}`, `[[[]]]`, `"\\"`, `{"a,\\": 1, "b": [2]}`, "1"} {
 		f.Add([]byte(seed))

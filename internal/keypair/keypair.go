@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Loader returns a function for tls.Config.GetCertificate. The function reads the files at each
+// Loader returns a function for tls.Config.GetCertificate. The function reads the files on each
 // handshake, so that a renewed certificate is used immediately. While the files do not match,
 // because they are being replaced, it returns the pair from the previous handshake. It fails if no
 // previous pair exists.

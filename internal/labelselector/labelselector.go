@@ -1,4 +1,4 @@
-// Package labelselector measures label selectors.
+// Package labelselector measures the size of label selectors.
 package labelselector
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"

@@ -28,7 +28,7 @@ func FuzzFilter(f *testing.F) {
 		if child.Tag != ldap.FilterEqualityMatch || text(child.Children[0]) != "uid" || text(child.Children[1]) != value {
 			t.Errorf("the filter of %q is %q", value, q.Filter)
 		}
-		// Do not check for an error, because the configuration specifies attribute.
+		// Ignore the error, because attribute comes from the configuration.
 		_, _ = ldap.CompileFilter(Query{}.With(attribute, value).Filter)
 	})
 }

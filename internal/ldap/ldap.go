@@ -105,8 +105,8 @@ func ParseAddress(text string) (scheme, address string, rest *url.URL, err error
 	return u.Scheme, net.JoinHostPort(u.Hostname(), port), u, nil
 }
 
-// Value returns the first value of the first attribute that an entry has. The attribute `dn` is the
-// entry's distinguished name. A binary value is base64-encoded.
+// Value returns the first value of the first attribute that an entry has. The `dn` attribute stands
+// for the entry's distinguished name. A binary value is base64-encoded.
 func Value(entry *ldap.Entry, attributes []string) string {
 	for _, attribute := range attributes {
 		if attribute == "dn" {

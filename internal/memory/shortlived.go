@@ -7,7 +7,7 @@ import (
 )
 
 // firstTarget delays a process's first garbage collection until its heap has reached 32 MiB, eight
-// times Go's 4 MiB. Most commands exit before that.
+// times Go's default of 4 MiB. Most commands exit before that.
 const firstTarget = 800
 
 // usualTarget is Go's default.

@@ -20,7 +20,8 @@ func TestSocketsBelongToNamespace(t *testing.T) {
 		}
 		namespaces[i] = n
 	}
-	// Both namespaces listen on the same address and port, and only one of them accepts.
+	// Each namespace has a listener with the same address and port. Only one of them accepts the
+	// connection.
 	for _, n := range namespaces {
 		listener, err := n.Listen("tcp", "127.0.0.1:8443")
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 const (
 	// Subnet connects all pods, without any isolation.
 	Subnet = "redhat/openshift-ovs-subnet"
-	// Multitenant isolates projects with different network IDs.
+	// Multitenant isolates projects that have different network IDs from each other.
 	Multitenant = "redhat/openshift-ovs-multitenant"
 	// NetworkPolicy isolates pods with network policies.
 	NetworkPolicy = "redhat/openshift-ovs-networkpolicy"
@@ -53,8 +53,9 @@ const (
 // with the same name that is created later has a different UID.
 const ProjectUIDAnnotation = "slipway.openshift.io/project-uid"
 
-// BelongsTo reports whether a NetNamespace with these annotations can belong to the project with
-// the given UID. Without the annotation, the NetNamespace can belong to any project with its name.
+// BelongsTo reports whether a NetNamespace with the given annotations can belong to the project
+// with the given UID. Without the annotation, the NetNamespace can belong to any project with its
+// name.
 func BelongsTo(annotations map[string]string, uid types.UID) bool {
 	recorded := annotations[ProjectUIDAnnotation]
 	return recorded == "" || recorded == string(uid)

@@ -1,11 +1,12 @@
 // Package nodegroup defines how a node group's configuration is stored: as a ConfigMap in the
-// project openshift-node, and as annotations and a condition on the group's nodes.
+// openshift-node project, and as annotations and a condition on the group's nodes.
 //
 //	ConfigMap            control plane            node
 //	node-config-compute → desired configuration → node-config.yaml
-//	                      of one node at a time   hash, or the reason of a rejection
+//	                      of one node at a time   hash, or the reason for a rejection
 //
-// The names of the project, the ConfigMaps and their key, and HashAnnotation match OpenShift 3.
+// HashAnnotation and the names of the project, the ConfigMaps and their key are the same as in
+// OpenShift 3.
 package nodegroup
 
 import (
@@ -86,7 +87,7 @@ func Labels(content string) (map[string]string, error) {
 	return ParseLabels(config.KubeletArguments["node-labels"])
 }
 
-// ParseLabels parses the values of the kubelet argument node-labels, such as a=b,c=d.
+// ParseLabels parses the values of the kubelet's node-labels argument, such as a=b,c=d.
 func ParseLabels(values []string) (map[string]string, error) {
 	labels := map[string]string{}
 	for _, text := range strings.Split(strings.Join(values, ","), ",") {

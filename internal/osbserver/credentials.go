@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// RequireCredentials returns a filter that rejects requests without credentials for the paths below
-// root with 401, as the Open Service Broker API requires. The API server would reject them with
-// 403, because it authorizes them as requests of an anonymous user.
+// RequireCredentials returns a filter that responds with 401 to requests without credentials for
+// the paths below root, as the Open Service Broker API requires. Without the filter, the API server
+// would respond with 403, because it authorizes such requests as those of an anonymous user.
 func RequireCredentials(root string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -52,8 +52,8 @@ func New() *Broker {
 	return &Broker{instances: map[string]*resource{}, orders: map[string]int{}, deletions: map[string]int{}, Catalog: Services("db", "cloud")}
 }
 
-// Services returns catalog entries. The service "db" has the plans small and large, and all other
-// services have only the plan small.
+// Services returns catalog entries. The service "db" has the plans "small" and "large", and all
+// other services have only the plan "small".
 func Services(names ...string) (list []map[string]any) {
 	for _, name := range names {
 		plans := []map[string]any{{"id": "ID-" + name + "-small", "name": "small", "description": "A small one"}}

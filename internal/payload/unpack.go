@@ -98,7 +98,7 @@ func seal(program manifest.Program) time.Time {
 	return time.Unix(1_000_000_000+int64(binary.BigEndian.Uint32(sum)>>2), 0)
 }
 
-// write unpacks all programs to the directory target. It replaces any existing content.
+// write unpacks all programs to the target directory. It replaces any existing content.
 func write(files fs.FS, m manifest.Manifest, target string) error {
 	dir := filepath.Dir(target)
 	if err := checkSpace(dir, m.Size()); err != nil {

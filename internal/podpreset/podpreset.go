@@ -14,8 +14,8 @@ const prefix = Domain + "/podpreset-"
 // has this annotation. Its value is the preset's resource version.
 func Annotation(preset string) string { return prefix + preset }
 
-// Applied reports whether a pod with these annotations contains settings from a preset. A member of
-// the pod's project wrote these settings, and might not be the pod's author.
+// Applied reports whether a pod with the given annotations contains settings from a preset. A
+// member of the pod's project wrote these settings, and might not be the pod's author.
 func Applied(annotations map[string]string) bool {
 	for name := range annotations {
 		if strings.HasPrefix(name, prefix) {

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/unixsocket"
 )
 
-// CPU is the name of the profile of CPU time, which is measured while the client waits.
+// CPU is the name of the CPU time profile. CPU time is measured while the client waits.
 const CPU = "cpu"
 
 // Serve serves this process's profiles on a socket until ctx is done. Only the socket's owner can
@@ -49,7 +49,7 @@ type Request struct {
 	Name string
 	// Duration is how long CPU time is measured.
 	Duration time.Duration
-	// Text requests a text for readers instead of a file for `go tool pprof`.
+	// Text requests human-readable text instead of a file for `go tool pprof`.
 	Text bool
 }
 

@@ -14,7 +14,7 @@ import (
 // index is the name of the index of namespaces by owner.
 const index = "project-owner"
 
-// Index adds an index by owner to an informer of namespaces, unless the informer has it.
+// Index adds an index by owner to a namespace informer, unless the informer already has one.
 func Index(namespaces cache.SharedIndexInformer) error {
 	if namespaces.GetIndexer().GetIndexers()[index] != nil {
 		return nil

@@ -20,8 +20,8 @@ type Limiters[K comparable] struct {
 	limiters map[K]*rate.Limiter
 }
 
-// At returns a key's limiter at the time now. To save memory, it removes limiters that have not
-// been used for a while. A new limiter has the same state as a removed limiter.
+// At returns a key's limiter. now is the current time. To save memory, At removes limiters that
+// have not been used for a while. A new limiter has the same state as a removed limiter.
 func (l *Limiters[K]) At(key K, now time.Time) *rate.Limiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,7 +14,7 @@ const Mark = "<redacted>"
 // because an unescaped password can contain "@" and "/".
 var password = regexp.MustCompile("([A-Za-z][A-Za-z0-9+.-]*://[^\\s/?#:@\"'`]*):([^\\s\"'`]*)@")
 
-// port matches the port after a host name, because a port is not a password.
+// port matches a port after a host name, so that Text does not mistake it for a password.
 var port = regexp.MustCompile(`^[0-9]{1,5}/`)
 
 // privateKey matches a PEM block with a private key.

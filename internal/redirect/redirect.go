@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Local returns then if it is a path on this server that is safe for a redirect, and fallback
-// otherwise.
+// Local returns then, the requested target, if it is a path on this server that is safe for a
+// redirect. Otherwise, it returns fallback.
 func Local(then, fallback string) string {
 	bad := func(c rune) bool { return c < ' ' || c == '\\' || c == 0x7f }
 	if !strings.HasPrefix(then, "/") || strings.HasPrefix(then, "//") || strings.ContainsFunc(then, bad) {

@@ -20,8 +20,8 @@ const (
 	reserve, smallWork = 8 << 20, 256 << 10
 )
 
-// Budget limits the bytes of registry responses that a process keeps in memory: per owner, and in
-// total to the limits of two owners plus the reserve.
+// Budget limits the bytes of registry responses that a process keeps in memory, per owner and in
+// total. The total limit is twice the limit per owner, plus the reserve.
 type Budget struct {
 	// perOwner is the limit per owner, in bytes.
 	perOwner int64

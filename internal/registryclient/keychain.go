@@ -68,7 +68,7 @@ func KeychainOfFile(path string) (Keychain, error) {
 	return chain, nil
 }
 
-// entriesOf returns a secret's credentials by server.
+// entriesOf returns a secret's credentials, keyed by server.
 func entriesOf(secret corev1.Secret) (entries map[string]authn.AuthConfig, err error) {
 	switch secret.Type {
 	case corev1.SecretTypeDockercfg:

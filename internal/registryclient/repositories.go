@@ -14,7 +14,8 @@ import (
 const maxRepositories = 10_000
 
 // Repositories lists up to 10,000 repositories of a registry such as "registry.example.com", and
-// returns those whose name has a prefix such as "team/". Docker Hub does not support this.
+// returns those whose name has a prefix such as "team/". Docker Hub does not support listing
+// repositories.
 func (c Client) Repositories(ctx context.Context, registry, prefix string) (names []string, err error) {
 	parsed, err := name.NewRegistry(registry, c.Names()...)
 	if err != nil {
@@ -32,7 +33,7 @@ func (c Client) Repositories(ctx context.Context, registry, prefix string) (name
 		}
 		read += len(page.Repos)
 		for _, repository := range page.Repos {
-			// Names with other characters are dropped, as in Tags.
+			// Drop invalid names, as in Tags.
 			if strings.HasPrefix(repository, prefix) && reference.NameRegexp.FindString(repository) == repository {
 				names = append(names, repository)
 			}

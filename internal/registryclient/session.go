@@ -127,7 +127,7 @@ func (s *Session) Tags(ctx context.Context, repository string) (tags []string, e
 	if err != nil {
 		return nil, fmt.Errorf("list tags of %q: %w", repository, explain(err))
 	}
-	// Drop tags with other characters, so that no other text from the registry is returned.
+	// Drop invalid tags, so that no other text from the registry is returned.
 	tags = slices.DeleteFunc(tags, func(tag string) bool { return reference.TagRegexp.FindString(tag) != tag })
 	return tags[:min(len(tags), maxTags)], nil
 }

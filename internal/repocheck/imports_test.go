@@ -115,7 +115,7 @@ func allowed(from, to, layerName string) bool {
 	return slices.ContainsFunc(exceptions, func(e exception) bool { return within(from, e.from) && within(to, e.to) })
 }
 
-// checkExceptions finds unnecessary exceptions whose folders both exist.
+// checkExceptions finds exceptions that no import needs, although both of their folders exist.
 func checkExceptions(t *tree) (violations findings) {
 	inUse := map[exception]bool{}
 	t.goFiles(func(f file) {

@@ -84,7 +84,7 @@ var pure = []exemption{
 	{"oauth/page", "the login pages, which the client prints as templates for custom pages"},
 }
 
-// upstreamOnly contains module paths that only units in the layers upstream and suite may import.
+// upstreamOnly contains module paths that only units in the upstream and suite layers may import.
 var upstreamOnly = []string{"k8s.io/kubernetes"}
 
 // light lists programs that must not depend on heavy modules, even indirectly.
@@ -115,8 +115,8 @@ var namesRegistries = []exemption{
 	{"node/image/archive_test.go", "a short name stands for an image there, for every client; nothing is requested from it"},
 }
 
-// fileLimits contains the maximum file lengths, in lines. "" is the limit for every file that is
-// neither listed nor exempt.
+// fileLimits maps files to their maximum lengths, in lines. The entry "" applies to every file that
+// is neither listed nor exempt.
 var fileLimits = map[string]int{"": 500, "cmd/slipway/main.go": 50}
 
 // longFiles contains the files that may be longer than the limit.

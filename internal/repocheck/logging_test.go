@@ -45,7 +45,7 @@ func checkLogging(t *tree) (violations findings) {
 	return violations
 }
 
-// returnsError reports whether a statement returns a variable err or a wrapped error.
+// returnsError reports whether a statement returns a variable named err or a wrapped error.
 func returnsError(statement ast.Stmt) bool {
 	result, ok := statement.(*ast.ReturnStmt)
 	if !ok || len(result.Results) == 0 {

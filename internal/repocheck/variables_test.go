@@ -14,7 +14,7 @@ var constructors = []string{
 	"netip.MustParsePrefix", "netip.AddrFrom4", "sync.OnceValue", "sync.OnceFunc", "resource.MustParse",
 }
 
-// loaded maps the variables that must be set during package initialization to the reason.
+// loaded maps each variable that must be set during package initialization to the reason.
 var loaded = map[string]string{
 	"cli/language/language.go Late": "kubectl reads its dictionaries while packages are loaded, so this must be earlier",
 }

@@ -1,10 +1,10 @@
 // Package serverlimit limits the memory that connections to an HTTP server can occupy, for servers
 // that upstream creates.
 //
-// A server keeps headers, frames and data that no handler has read yet in memory, before it knows
-// the client. Upstream accepts headers of a mebibyte and 25 MiB of data for each connection, and
-// the kubelet waits for hours until headers are complete. A few thousand connections would need
-// more memory than a host has.
+// Even before a server knows the client, it keeps in memory the headers, frames and data that no
+// handler has read yet. Upstream accepts headers of a mebibyte and 25 MiB of data for each
+// connection, and the kubelet waits for hours until headers are complete. A few thousand
+// connections would need more memory than a host has.
 package serverlimit
 
 import (
@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// MaxHeaderBytes is the maximum size of a request's URL and headers, in bytes. The longest ones
-	// are tokens, and commands that run in a container.
+	// MaxHeaderBytes is the maximum size of a request's URL and headers, in bytes. Tokens, and
+	// commands to run in a container, take up the most space.
 	MaxHeaderBytes = 64 << 10
-	// headerTimeout is the maximum time in which a client must send them.
+	// headerTimeout is how long a client has to send a request's URL and headers.
 	headerTimeout = 32 * time.Second
 	// maxFrame is the maximum size of an HTTP/2 frame, in bytes. It is the protocol's minimum.
 	maxFrame = 16 << 10
@@ -34,9 +34,9 @@ const (
 // Limiter limits the server that receives the requests. The zero value is ready for use.
 type Limiter struct{ once sync.Once }
 
-// Apply limits the server of the first request. Upstream provides no access to its servers before
-// they serve requests, but each request has its server in its context. The server reads the fields
-// again for each connection.
+// Apply limits the server that receives the first request. Upstream provides no access to its
+// servers before they serve requests, but each request has its server in its context. The server
+// reads the fields again for each connection.
 func (l *Limiter) Apply(r *http.Request) {
 	l.once.Do(func() {
 		server, ok := r.Context().Value(http.ServerContextKey).(*http.Server)

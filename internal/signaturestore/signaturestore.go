@@ -22,7 +22,7 @@ type Stores struct {
 	byName  map[string]string // by registry, or registry and prefix of a repository
 }
 
-// place is a store's location. Sigstore is the field's name in OpenShift 3.
+// place is a store's location. OpenShift 3 calls the field Sigstore.
 type place struct {
 	Lookaside string `json:"lookaside"`
 	Sigstore  string `json:"sigstore"`

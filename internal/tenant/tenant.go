@@ -15,8 +15,8 @@ import (
 const Public = "public"
 
 const (
-	// nameKey is the metadata key for the tenant in requests to etcd. gRPC requires the suffix
-	// -bin, because user names can contain any character.
+	// nameKey is the metadata key for the tenant in requests to etcd. gRPC requires the -bin suffix,
+	// because user names can contain any character.
 	nameKey = "slipway-tenant-bin"
 	// ownerKey is the metadata key for the tenant's owner.
 	ownerKey = "slipway-tenant-owner-bin"
@@ -56,7 +56,7 @@ type Mark struct {
 // the tenant.
 func (m Mark) Share() string { return cmp.Or(m.Owner, m.Name) }
 
-// With returns a context that carries the mark in requests to etcd. The mark replaces any earlier
+// With returns a copy of ctx that adds the mark to requests to etcd. The mark replaces any earlier
 // mark.
 func (m Mark) With(ctx context.Context) context.Context {
 	outgoing, _ := metadata.FromOutgoingContext(ctx) // FromOutgoingContext returns a copy

@@ -1,7 +1,7 @@
-// Package usermode runs tests in user-mode Linux, a kernel that runs as an ordinary process.
-// Debian's package user-mode-linux contains file systems, network protocols and quotas that a test
-// machine's kernel might lack. The test binary is the kernel's init process. It can read the host's
-// files but cannot change them.
+// Package usermode runs tests in user-mode Linux, a kernel that runs as an ordinary process. The
+// kernel in Debian's user-mode-linux package supports file systems, network protocols and quotas
+// that a test machine's kernel might not support. The test binary is the kernel's init process. It
+// can read the host's files but cannot change them.
 package usermode
 
 import (

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzCount verifies that the number of values in text does not exceed the limit that Count
-// implies.
+// FuzzCount verifies that the number of values in text does not exceed the upper bound that follows
+// from Count's result.
 func FuzzCount(f *testing.F) {
 	for _, seed := range []string{
 		`{"a": [1, 2, {}], "b,[": "x\"{,"}`, "# \"\na: [1, 2, 3]", "a:\r- 1\r- 2", "- - - - a", "? ? a", "a: b\"c\nd: [{},{},{}]", "-\u0085-\u2028-\u2029- a",

@@ -56,14 +56,14 @@ type Result struct {
 	Missing  []Missing `json:"missing,omitempty"`
 }
 
-// query contains the criteria that events must match. Empty fields match everything.
+// query holds the criteria that events must match. Empty fields match everything.
 type query struct {
 	user, verb, resource, namespace, name string
 	failed                                bool
 }
 
-// Feature serves searches at Path: of the log in file, and of the logs of the other masters. If
-// file is empty, this master's audit log is disabled.
+// Feature serves searches at Path. A search covers the log in file and the logs of the other
+// masters. If file is empty, this master's audit log is disabled.
 func Feature(file string, masters Masters) apiserver.Feature {
 	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		through, err := masters.transport()
@@ -108,8 +108,8 @@ func search(ctx context.Context, path string, q query) (Result, error) {
 	return result, nil
 }
 
-// rotated returns the rotated files of a log, newest first. The API server adds a time to their
-// names, such as audit-2026-11-29T10-00-00.000.log.
+// rotated returns the rotated files of a log, newest first. The API server adds a timestamp to
+// their names, such as audit-2026-11-29T10-00-00.000.log.
 func rotated(path string) []string {
 	extension := filepath.Ext(path)
 	entries, err := os.ReadDir(filepath.Dir(path))
@@ -127,7 +127,7 @@ func rotated(path string) []string {
 }
 
 // read adds the events of one file. complete means that it has read the whole file. A file that
-// does not exist, or that was removed in the meantime, is empty.
+// does not exist, or that has since been removed, is treated as empty.
 func (q query) read(ctx context.Context, path string, result *Result) (complete bool, err error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -32,7 +32,7 @@ const (
 	maxResponse = 4 << 20
 )
 
-// Missing is a master whose log is not in a result, with the reason.
+// Missing is a master whose log is missing from a result, and the reason.
 type Missing struct {
 	Master string `json:"master"`
 	Reason string `json:"reason"`
@@ -42,15 +42,15 @@ type Missing struct {
 type Masters struct {
 	// Name is the name of this master's node.
 	Name string
-	// URLs returns the addresses of all masters' API servers, by the names of their nodes. It
-	// returns nothing in a cluster that never had several masters.
+	// URLs returns the addresses of all masters' API servers, keyed by the names of the masters'
+	// nodes. It returns no addresses if the cluster has never had more than one master.
 	URLs func(context.Context, kubernetes.Interface) (map[string]string, error)
-	// CAFile verifies the masters. CertFile and KeyFile authenticate this master as a proxy that
-	// names the users of its requests, so that other masters check the permissions of the user.
+	// CAFile verifies the masters. CertFile and KeyFile authenticate this master as a proxy that names
+	// the users of its requests, so that other masters check the permissions of these users.
 	CAFile, CertFile, KeyFile string
 }
 
-// transport returns the connections to other masters.
+// transport returns the HTTP transport for requests to other masters.
 func (m Masters) transport() (http.RoundTripper, error) {
 	return rest.TransportFor(&rest.Config{
 		TLSClientConfig: rest.TLSClientConfig{CAFile: m.CAFile, CertFile: m.CertFile, KeyFile: m.KeyFile},

@@ -53,7 +53,7 @@ func newAllPredicates(names []string, registry frameworkruntime.Registry) namedF
 
 func (p *allPredicates) Name() string { return p.name }
 
-// skippedPredicates contains the predicates that have nothing to check for a pod.
+// skippedPredicates holds the predicates that have nothing to check for a pod.
 type skippedPredicates map[string]bool
 
 // Clone returns the same state, because plugins only read it after PreFilter.

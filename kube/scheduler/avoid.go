@@ -11,9 +11,9 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// preferAvoidPods implements NodePreferAvoidPodsPriority: a node's annotation
-// scheduler.alpha.kubernetes.io/preferAvoidPods lists ReplicationControllers and ReplicaSets whose
-// pods prefer other nodes. It does not affect pods with other owners.
+// preferAvoidPods implements NodePreferAvoidPodsPriority: a node's
+// scheduler.alpha.kubernetes.io/preferAvoidPods annotation lists ReplicationControllers and
+// ReplicaSets whose pods prefer other nodes. It does not affect pods with other owners.
 type preferAvoidPods struct{ name string }
 
 func newPreferAvoidPods(name string) frameworkruntime.PluginFactory {

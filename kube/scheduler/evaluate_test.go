@@ -40,7 +40,7 @@ func load(t *testing.T, text string) *policy.Policy {
 	return parsed
 }
 
-// cluster contains the objects in the scheduler's caches.
+// cluster holds the objects in the scheduler's caches.
 type cluster struct {
 	nodes   []*corev1.Node
 	pods    []*corev1.Pod
@@ -159,7 +159,7 @@ func pod(name, node string, labels ...string) *corev1.Pod {
 	}
 }
 
-// service returns the service `web`, which selects pods with the label app=web.
+// service returns the `web` service, which selects pods with the label app=web.
 func service() *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},

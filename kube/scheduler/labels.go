@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/kube/scheduler/policy"
 )
 
-// labelsPresence implements the predicate labelsPresence: nodes must have all labels in a list, or
+// labelsPresence implements the labelsPresence predicate: nodes must have all labels in a list, or
 // none of them.
 type labelsPresence struct {
 	name     string
@@ -43,7 +43,7 @@ func (p *labelsPresence) Filter(_ context.Context, _ framework.CycleState, _ *co
 	return nil
 }
 
-// labelPreference implements the priority labelPreference: it prefers nodes that have a label, or
+// labelPreference implements the labelPreference priority: it prefers nodes that have a label, or
 // nodes that do not have it.
 type labelPreference struct {
 	name, label string

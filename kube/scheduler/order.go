@@ -10,11 +10,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// newPodsFirstName is the name of the plugin newPodsFirst.
+// newPodsFirstName is the name of the newPodsFirst plugin.
 const newPodsFirstName = "NewPodsFirst"
 
-// retryPenalty is the time for which a pod that fit no node lets new pods go first. Afterwards, it
-// goes before newer pods, so that a stream of new pods cannot delay it forever.
+// retryPenalty is how long a pod that fit no node lets new pods go first. After that, it goes
+// before newer pods, so that a stream of new pods cannot delay it forever.
 const retryPenalty = 10 * time.Second
 
 // newPodsFirst orders the scheduler's queue: first by priority and then by time, as upstream does,

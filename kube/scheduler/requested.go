@@ -13,9 +13,9 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// mostRequested implements MostRequestedPriority: upstream's resource score with the opposite of
-// the strategy for LeastRequestedPriority. It is a separate plugin because a Policy can contain
-// both priorities.
+// mostRequested implements MostRequestedPriority: it scores resources as upstream does, but with
+// the opposite of the strategy for LeastRequestedPriority. It is a separate plugin because a Policy
+// can contain both priorities.
 type mostRequested struct {
 	framework.PreScorePlugin
 	framework.ScorePlugin

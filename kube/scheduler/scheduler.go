@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/kube/scheduler/policy"
 )
 
-// Settings contains an administrator's scheduler settings.
+// Settings holds an administrator's scheduler settings.
 type Settings struct {
 	// Policy replaces the default predicates and priorities, if it is not nil.
 	Policy *policy.Policy
@@ -28,12 +28,12 @@ type Settings struct {
 type Configuration struct {
 	// YAML is a KubeSchedulerConfiguration.
 	YAML []byte
-	// Plugins contains the plugins that YAML refers to and upstream does not contain.
+	// Plugins holds the plugins that YAML refers to but that upstream lacks.
 	Plugins frameworkruntime.Registry
 }
 
 // Build returns a scheduler's configuration. connection specifies how the scheduler connects to the
-// API server. A KubeSchedulerConfiguration can override its rate limits.
+// API server. A KubeSchedulerConfiguration can override the connection's rate limits.
 func (s *Settings) Build(connection componentconfig.ClientConnectionConfiguration) (*Configuration, error) {
 	scheduler := &configv1.KubeSchedulerConfiguration{ClientConnection: connection}
 	plugins := frameworkruntime.Registry{}

@@ -14,7 +14,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// serviceAffinity implements the predicate serviceAffinity: a service's pods run on nodes with the
+// serviceAffinity implements the serviceAffinity predicate: a service's pods run on nodes with the
 // same values for some labels. The pod's node selector determines the values of the labels that it
 // contains. The node of the service's oldest pod determines the values of the other labels.
 type serviceAffinity struct {
@@ -32,7 +32,7 @@ func newServiceAffinity(labels []string) namedFactory {
 	}
 }
 
-// affinityState contains the pods of the services that select the pod that is being scheduled.
+// affinityState holds the pods of the services that select the pod that is being scheduled.
 // Preemption adds and removes pods in a clone.
 type affinityState struct {
 	selectors []labels.Selector

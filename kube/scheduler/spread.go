@@ -11,9 +11,8 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// spreadState contains the selectors of the services and controllers of the pod that is being
-// scheduled. For serviceAntiAffinity, it also contains the number of pods for each value of the
-// label.
+// spreadState holds the selectors of the services and controllers of the pod that is being
+// scheduled. For serviceAntiAffinity, it also holds the number of pods for each value of the label.
 type spreadState struct {
 	selectors []labels.Selector
 	values    map[string]int64
@@ -32,7 +31,7 @@ func readSpread(state framework.CycleState, name string) (*spreadState, *framewo
 	return data.(*spreadState), nil
 }
 
-// serviceAntiAffinity implements the priority serviceAntiAffinity: it spreads a service's pods over
+// serviceAntiAffinity implements the serviceAntiAffinity priority: it spreads a service's pods over
 // the values of a node label. Nodes without the label get a score of 0.
 type serviceAntiAffinity struct {
 	name, label string

@@ -15,11 +15,11 @@ import (
 
 // translation represents a Policy as plugins of upstream's scheduler.
 type translation struct {
-	// filters contains the upstream plugins that exclude nodes.
+	// filters lists the upstream plugins that exclude nodes.
 	filters map[string]bool
 	// scores maps the upstream plugins that score nodes to their weights.
 	scores map[string]int64
-	// registry contains the plugins that upstream lacks. added contains their names and weights.
+	// registry holds the plugins that upstream lacks. added holds their names and weights.
 	registry frameworkruntime.Registry
 	added    []configv1.Plugin
 }

@@ -22,7 +22,7 @@ type attacher struct{ device }
 // detacher undoes what attacher does.
 type detacher struct{ device }
 
-// device contains what attacher and detacher have in common.
+// device holds what attacher and detacher have in common.
 type device struct{ plugin *plugin }
 
 // volume converts a spec for the engine. The storage name distinguishes inline volumes that have
@@ -84,9 +84,9 @@ func (a *attacher) Attach(spec *volume.Spec, node types.NodeName) (string, error
 }
 
 // detachLost detaches a volume from the nodes that prevent its attachment. Upstream attaches such a
-// volume only if it has lost the other attachments, because an earlier leader changed the nodes'
-// statuses late, or if their detaches have failed. detachLost reports whether the volume might be
-// attachable now.
+// volume only if it has lost track of the other attachments, because an earlier leader changed the
+// nodes' statuses late, or if their detaches have failed. detachLost reports whether the volume
+// might be attachable now.
 func (p *plugin) detachLost(ctx context.Context, elsewhere elsewhereError) bool {
 	for _, node := range elsewhere.nodes {
 		if err := p.detachFrom(ctx, p.attachment(elsewhere.volume, types.NodeName(node))); err != nil {
@@ -119,9 +119,9 @@ func (p *plugin) detachFrom(ctx context.Context, lost attachment) error {
 	return p.attachments.remove(lost)
 }
 
-// WaitForAttach waits on the node for the volume's device. If the driver does not support this
-// operation, WaitForAttach returns the device from Attach. It does not wait for a device that is
-// already mounted, because the kubelet calls it again after a restart.
+// WaitForAttach runs on the node and waits for the volume's device to appear. If the driver does
+// not support this operation, WaitForAttach returns the device that Attach returned. If the device
+// is already mounted, WaitForAttach does not wait: after a restart, the kubelet calls it again.
 func (a *attacher) WaitForAttach(spec *volume.Spec, devicePath string, _ *corev1.Pod, timeout time.Duration) (string, error) {
 	dir, err := a.GetDeviceMountPath(spec)
 	if err != nil {
@@ -173,7 +173,7 @@ func (a *attacher) VolumesAreAttached(specs []*volume.Spec, node types.NodeName)
 		case err != nil:
 			errs = append(errs, err)
 		case !result:
-			// Upstream forgets the attachment without a detach.
+			// Upstream drops the attachment without detaching the volume.
 			if err := a.forget(spec, node); err != nil {
 				errs = append(errs, err)
 				continue

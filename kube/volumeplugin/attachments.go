@@ -11,21 +11,22 @@ import (
 )
 
 // Attachments calls drivers to attach, detach and expand volumes. It records the volumes that this
-// process and earlier processes have attached to nodes and not yet detached. Upstream loses some
-// attachments in a restart. The controller relies on node statuses, which list a volume only after
-// its attach has finished and before its detach starts. A kubelet that attaches volumes itself has
-// no record. A record exists from before attach until after detach.
+// process and earlier processes have attached to nodes and not yet detached. Upstream loses track
+// of some attachments when it restarts. The controller relies on node statuses, which list a volume
+// only after its attach has finished and before its detach starts. A kubelet that attaches volumes
+// itself has no record. A record exists from before attach until after detach.
 type Attachments struct {
-	// Dir contains the records. It is created if it does not exist. If Dir is empty, nothing is
-	// recorded.
+	// Dir is the directory that contains the records. It is created if it does not exist. If Dir is
+	// empty, nothing is recorded.
 	Dir string
-	// Shared, if set, receives new records instead of Dir. It is set on each of several masters.
+	// Shared, if set, receives new records instead of Dir. It is set if there are several masters.
 	Shared *SharedRecords
 
 	locks keylock.Locks // by volume; held during driver calls and changes of records
 
 	mu sync.Mutex
-	// attachedHere contains the volumes that this process attached, so upstream tracks their state.
+	// attachedHere holds the volumes that this process attached. Upstream tracks the state of these
+	// volumes.
 	attachedHere map[attachment]bool
 }
 
@@ -47,7 +48,7 @@ func (a attachment) key() string { return a.driver + "/" + a.volume }
 // before the driver is called.
 const callSlack = 2 * recordTimeout
 
-// attach runs a driver call that attaches a volume. The call's attachment is recorded before.
+// attach runs a driver call that attaches a volume. The attachment is recorded before the call.
 func (s *Attachments) attach(c call, run func(context.Context) error) error {
 	defer s.locks.Lock(c.key())()
 	s.setAttachedHere(c.attachment, true)
@@ -89,7 +90,7 @@ func (s *Attachments) detachStale(ctx context.Context, c call, run func(context.
 	return true, nil
 }
 
-// call calls the driver between changes of the record. The caller must hold the volume's lock.
+// call calls the driver between changes to the record. The caller must hold the volume's lock.
 func (s *Attachments) call(ctx context.Context, c call, run func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout+callSlack)
 	defer cancel()

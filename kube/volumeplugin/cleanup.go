@@ -30,7 +30,7 @@ type DeviceCleanup struct {
 func (s *DeviceCleanup) Name() string { return "flexvolume-cleanup" }
 
 // Run cleans up once, calls ready, and waits until ctx is done. If a volume cannot be released, Run
-// logs it and retries at the next start. A call to a hanging driver fails at its deadline.
+// logs it and retries on the next start. A call to a hanging driver fails at its deadline.
 func (s *DeviceCleanup) Run(ctx context.Context, ready func()) error {
 	var work sync.WaitGroup
 	defer work.Wait()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// EndedCalls is a component of every master. At its start, it records that the driver calls of the
-// master's earlier processes have ended, so that the leader can call the drivers. It must start
+// EndedCalls is a component of every master. When it starts, it records that the driver calls of
+// the master's earlier processes have ended, so that the leader can call the drivers. It must start
 // after the registry, which kills the drivers, and before DetachRecovery.
 type EndedCalls struct {
 	Records *SharedRecords

@@ -100,9 +100,9 @@ func (p *prober) hasPlugin(driver string) bool {
 	return p.plugins[driver] != nil
 }
 
-// dropUnused deletes removed drivers that no volume uses from the registry. It keeps drivers that
-// pods wait for: their plugin returns an error that the driver was removed, whereas the kubelet
-// would only log that there is no plugin.
+// dropUnused deletes from the registry the removed drivers that no volume uses. It keeps drivers
+// that pods wait for: their plugin returns an error that says that the driver was removed, whereas
+// the kubelet would only log that there is no plugin.
 func (p *prober) dropUnused() error {
 	if len(p.removed) == 0 || p.options.InUse == nil || time.Since(p.lastCheck) < useCheckInterval {
 		return nil

@@ -97,12 +97,12 @@ func (p *plugin) ConstructVolumeSpec(volumeName, mountPath string) (volume.Recon
 	return volume.ReconstructedVolume{Spec: r.spec(p.name, volumeName)}, nil
 }
 
-// volume converts the record for the engine.
+// volume converts the record to the engine's Volume type.
 func (r record) volume(name string) flexvolume.Volume {
 	return flexvolume.Volume{Name: name, FSType: r.FSType, ReadOnly: r.ReadOnly, Options: r.Options}
 }
 
-// spec converts the record to a Kubernetes volume.
+// spec converts the record to a Kubernetes volume spec.
 func (r record) spec(driver, name string) *volume.Spec {
 	if !r.Persistent {
 		return volume.NewSpecFromVolume(&corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{

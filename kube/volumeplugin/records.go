@@ -15,9 +15,9 @@ import (
 
 // records stores which volumes are, or might be, attached to which nodes.
 type records interface {
-	// begin must be called before each driver call in the volume's storage. It returns an error if
-	// the driver must not be called. After the call, end records whether the volume might be
-	// attached to the node.
+	// begin must be called before each driver call that attaches, detaches or expands the volume. It
+	// returns an error if the driver must not be called. After the call, end records whether the
+	// volume might be attached to the node.
 	begin(c call) (end func(attached bool) error, err error)
 	// remove removes the record of an attachment that the driver does not have.
 	remove(a attachment) error
@@ -44,8 +44,8 @@ func (e elsewhereError) Error() string {
 	return fmt.Sprintf("attach %v: it must first be detached from node %s; if the node is off, run: oc delete node %s", e.attachment, nodes, nodes)
 }
 
-// directory contains the records of one process, as <directory>/<vendor~driver>/<node>/<volume>.
-// Each record is an empty file.
+// directory stores the records of one process, as <directory>/<vendor~driver>/<node>/<volume>. Each
+// record is an empty file.
 type directory string
 
 func (d directory) begin(c call) (end func(attached bool) error, err error) {
@@ -131,7 +131,7 @@ func (d directory) path(a attachment) string {
 	return filepath.Join(string(d), flexvolume.EscapeName(a.driver), a.node, a.volume)
 }
 
-// unrecorded is used if no attachments are recorded.
+// unrecorded is used if attachments are not recorded.
 type unrecorded struct{}
 
 func (unrecorded) begin(call) (end func(attached bool) error, err error) {

@@ -126,7 +126,7 @@ func isInUse(ctx context.Context, client kubernetes.Interface, a attachment) (bo
 	return !isOutOfService(node) && slices.Contains(node.Status.VolumesInUse, corev1.UniqueVolumeName(a.key())), err
 }
 
-// readNode returns a Node, which is empty if it does not exist.
+// readNode returns a Node. The result is empty if the Node does not exist.
 func readNode(ctx context.Context, client kubernetes.Interface, name string) (*corev1.Node, error) {
 	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -62,7 +62,7 @@ type Report struct {
 	Client   kubernetes.Interface
 	NodeName string
 	Registry *flexvolume.Registry
-	// KeepDirs contains the directories of the Registries on this host: the node's, and the control
+	// KeepDirs lists the directories of the Registries on this host: the node's, and the control
 	// plane's, which is used for detaching.
 	KeepDirs []string
 }

@@ -15,8 +15,8 @@ import (
 const (
 	// recordTimeout is the timeout for the requests before or after a driver call.
 	recordTimeout = 10 * time.Second
-	// takeoverSlack is how long a master waits for another master's call after the driver's
-	// timeout. It exceeds callSlack by the time to kill the driver.
+	// takeoverSlack is how long a master waits for another master's call after the driver's timeout.
+	// It exceeds callSlack by the time that it takes to kill the driver.
 	takeoverSlack = time.Minute
 )
 
@@ -25,10 +25,10 @@ const (
 //
 // The records also prevent a master that was paused from calling a driver after another master has
 // become the leader. Before a master calls a driver, it writes its name to the volume's record.
-// Then it confirms that it is still the leader. Another master becomes the leader either before, so
-// the first master does not call the driver, or later, so the other master sees the record. It does
-// not call the driver for the volume until the first master has removed its name, or until the
-// first master must have killed the driver.
+// Then it confirms that it is still the leader. If another master became the leader before this
+// check, the first master does not call the driver. If another master becomes the leader later, it
+// sees the record. It then does not call the driver for the volume until the first master has
+// removed its name, or until the first master must have killed the driver.
 type SharedRecords struct {
 	Client kubernetes.Interface
 	// Master is the name of this master's node.
@@ -37,12 +37,12 @@ type SharedRecords struct {
 	Confirm func(context.Context) error
 
 	mu sync.Mutex
-	// foreignCalls contains the other masters' calls that prevented a call of this master, by name
-	// of the record.
+	// foreignCalls holds the other masters' calls that prevented a call by this master, keyed by the
+	// name of the record.
 	foreignCalls map[string]foreignCall
 }
 
-// foreignCall is a driver call of another master.
+// foreignCall is a driver call by another master.
 type foreignCall struct {
 	version string // resource version of the record
 	since   time.Time
@@ -151,7 +151,8 @@ func (r *SharedRecords) forgetForeignCall(name string) {
 	delete(r.foreignCalls, name)
 }
 
-// foreignCallError is the error while another master might be calling the driver for a volume.
+// foreignCallError is the error that is returned while another master might be calling the driver
+// for a volume.
 type foreignCallError struct {
 	master, driver, volume string
 	remaining              time.Duration
@@ -163,7 +164,7 @@ func (e foreignCallError) Error() string {
 }
 
 // isOff reports whether an administrator has confirmed that a host is off: its node is deleted, or
-// has the taint for this purpose.
+// has the out-of-service taint.
 func isOff(ctx context.Context, client kubernetes.Interface, host string) (bool, error) {
 	node, err := readNode(ctx, client, host)
 	if err != nil {

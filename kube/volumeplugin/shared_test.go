@@ -48,7 +48,7 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// clientWith returns a client that calls before, if it is set, for each request.
+// clientWith returns a client that calls the given function, if it is not nil, before each request.
 func (m *masters) clientWith(before func(*http.Request) error) kubernetes.Interface {
 	config := rest.CopyConfig(m.server.Config())
 	config.QPS = -1

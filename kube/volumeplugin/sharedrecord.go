@@ -22,7 +22,8 @@ const recordLabel = "slipway.openshift.io/flexvolume-attachment"
 const (
 	driverKey = "driver"
 	volumeKey = "volume"
-	// nodesKey contains the names of the nodes to which the volume might be attached, with spaces.
+	// nodesKey contains the names of the nodes to which the volume might be attached, separated by
+	// spaces.
 	nodesKey = "nodes"
 	// masterKey contains the name of the master that is calling the driver, or nothing.
 	masterKey = "master"
@@ -33,7 +34,7 @@ const (
 	formerNodeKey = "node"
 )
 
-// newRecord returns the record of a volume that has no record yet.
+// newRecord returns an initial record for a volume that does not have one yet.
 func newRecord(a attachment) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: recordName(a), Labels: map[string]string{recordLabel: "true"}},
@@ -73,7 +74,7 @@ func (r *SharedRecords) read(ctx context.Context, a attachment) (*corev1.ConfigM
 }
 
 // write stores a record. It fails if the stored record has changed since it was read. It deletes a
-// record without information.
+// record that names neither a node nor a master.
 func (r *SharedRecords) write(ctx context.Context, record *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 	records := r.Client.CoreV1().ConfigMaps(metav1.NamespaceSystem)
 	switch {

@@ -25,8 +25,8 @@ type source struct {
 	secretNamespace string // empty for the pod's namespace
 }
 
-// sourceOf converts a spec. A PersistentVolume is read-only if either its source or the pod's
-// volume is read-only.
+// sourceOf returns the source of a volume spec. A PersistentVolume is read-only if either its
+// source or the pod's volume is read-only.
 func sourceOf(spec *volume.Spec) (source, error) {
 	switch {
 	case spec != nil && spec.Volume != nil && spec.Volume.FlexVolume != nil:
@@ -47,7 +47,7 @@ func sourceOf(spec *volume.Spec) (source, error) {
 	return source{}, fmt.Errorf("read volume: it is not a FlexVolume")
 }
 
-// volume converts the source for the engine.
+// volume converts the source to the engine's Volume type.
 func (s source) volume(name string) flexvolume.Volume {
 	return flexvolume.Volume{Name: name, FSType: s.fsType, ReadOnly: s.readOnly, Options: s.options}
 }

@@ -3,9 +3,9 @@
 //
 //	FORWARD ── from the bridge, not to it, not to pods ── jump OPENSHIFT-ADMIN-OUTPUT-RULES
 //
-// If there are several pod networks, FORWARD jumps to the chain SLIPWAY-POD-OUTPUT, which returns
-// packets to pods and jumps to the administrators' chain: an iptables rule can exclude only one
-// network, and iptables does not support the sets of nftables.
+// If there are several pod networks, FORWARD jumps to the SLIPWAY-POD-OUTPUT chain, which returns
+// to FORWARD for packets to pods and jumps to the administrators' chain for all other packets: an
+// iptables rule can exclude only one network, and iptables does not support nftables sets.
 //
 // The chain is in the iptables table `filter`, which iptables stores in nftables. The package
 // creates the chain once and never changes its rules. The rule that jumps to the chain is the first
@@ -37,7 +37,7 @@ const Name = "OPENSHIFT-ADMIN-OUTPUT-RULES"
 // separator is the chain that separates packets to pods from other packets.
 const separator = "SLIPWAY-POD-OUTPUT"
 
-// Names of iptables objects, with the hook and priority. iptables requires these values.
+// Names of iptables objects. iptables requires these names.
 const (
 	table   = "filter"
 	forward = "FORWARD"
@@ -97,8 +97,8 @@ func Ensure(ctx context.Context, bridge string, pods []netip.Prefix) error {
 	return nil
 }
 
-// describe returns a text that identifies a list of networks. It is short, because the length of
-// comments is limited.
+// describe returns a string that identifies a list of networks. The string is short, because the
+// length of comments is limited.
 func describe(networks []netip.Prefix) string {
 	if len(networks) == 1 {
 		return networks[0].Masked().String()
@@ -123,8 +123,8 @@ func removeSeparator(tx *knftables.Transaction, chains []string) {
 	}
 }
 
-// Remove removes the chain and the rule that jumps to it. It keeps a chain that has rules unless
-// withRules is true. It also removes FORWARD and the table if they are then empty. Remove is a
+// Remove removes the chain and the rule that jumps to it. Unless withRules is true, it keeps a
+// chain that has rules. It also removes FORWARD and the table if they are then empty. Remove is a
 // no-op on a host without the nft program.
 func Remove(ctx context.Context, withRules bool) error {
 	return errors.Join(removeFrom(ctx, ipfamily.IPv4, withRules), removeFrom(ctx, ipfamily.IPv6, withRules))

@@ -121,7 +121,7 @@ func TestIptablesChangesTheChain(t *testing.T) {
 	}
 }
 
-// TestSeveralNetworksOfPods adds a second network of pods and removes it again.
+// TestSeveralNetworksOfPods adds a second pod network and removes it again.
 func TestSeveralNetworksOfPods(t *testing.T) {
 	t.Cleanup(func() { remove(t, true) })
 	separate := func() string {

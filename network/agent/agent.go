@@ -17,8 +17,8 @@
 // packets does not configure itself as other hosts do. Three more sysctls belong to the bridge and
 // are removed with it.
 //
-// A host's firewall that drops packets by default gets rules that accept pod traffic (package
-// hostfirewall).
+// If the host's firewall drops packets by default, the agent adds rules that accept pod traffic
+// (package hostfirewall).
 package agent
 
 import (

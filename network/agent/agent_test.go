@@ -48,7 +48,8 @@ func newAgent(t *testing.T, node *corev1.Node) *Agent {
 
 var leftovers = CleanupConfig{Bridge: "slipway0", Devices: []string{"slipway-dns", vxlanDevice}, NFTTable: "slipway", NetnsDir: "/run/netns"}
 
-// start runs the agent until the test stops it. The test removes the agent's objects.
+// start runs the agent until the test stops it. When the test ends, the agent's objects are
+// removed.
 func start(t *testing.T, a *Agent) *componenttest.Component {
 	t.Helper()
 	t.Cleanup(func() {

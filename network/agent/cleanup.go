@@ -30,7 +30,8 @@ type CleanupConfig struct {
 	Devices  []string // other devices, such as the devices of the DNS server and of hostaddr
 	NFTTable string   // removed in the families ip, ip6 and netdev
 	Tables   []string // tables of other components, in the same families
-	// AdminRules means that Cleanup also removes the administrators' rules (package adminchain).
+	// AdminRules indicates whether Cleanup also removes the administrators' rules (package
+	// adminchain).
 	AdminRules bool
 	// SysctlRecord is Agent.SysctlRecord.
 	SysctlRecord string
@@ -38,9 +39,10 @@ type CleanupConfig struct {
 }
 
 // Cleanup removes the complete network from the host: the pods' network namespaces, the devices,
-// the programs on network segments, the nftables tables of the agent and of kube-proxy, and the
-// changes of IPv6 sysctls. It is idempotent: it ignores missing objects. Call it after the pods,
-// the agent and the service proxy have stopped. It continues after errors and returns all of them.
+// the programs on network segments, and the nftables tables of the agent and of kube-proxy. It also
+// undoes the agent's changes to IPv6 sysctls. It is idempotent: it ignores missing objects. Call it
+// after the pods, the agent and the service proxy have stopped. It continues after errors and
+// returns all of them.
 func Cleanup(ctx context.Context, l CleanupConfig) error {
 	tables := []nat.Table{{Family: knftables.IPv4Family, Name: "kube-proxy"}, {Family: knftables.IPv6Family, Name: "kube-proxy"}}
 	for _, name := range append(l.Tables[:len(l.Tables):len(l.Tables)], l.NFTTable) {
@@ -122,7 +124,7 @@ func removeDevice(name string) error {
 	if link == nil {
 		return err
 	}
-	// The device might have been removed with its namespace in the meantime.
+	// The device might have been removed with its namespace since findDevice found it.
 	if err := netlink.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("remove device %q: %w", name, err)
 	}

@@ -16,7 +16,7 @@ import (
 // state directory.
 const networkName = "slipway"
 
-// LeaseDir returns the directory of the plugin's leases below the agent's state directory.
+// LeaseDir returns the directory within the agent's state directory that holds the plugin's leases.
 func LeaseDir(stateDir string) string { return cni.LeaseDir(stateDir, networkName) }
 
 func (a *Agent) configFile() string { return filepath.Join(a.ConfDir, "10-slipway.conflist") }

@@ -21,7 +21,7 @@ import (
 
 // ensureDevices ensures that the bridge exists and has the first address of the subnet, and that
 // the DNS server's device exists. The DNS server's device is a bridge without ports: not every
-// kernel supports dummy devices, but pods need bridges anyway.
+// kernel supports dummy devices, whereas pods need bridges anyway.
 func (a *Agent) ensureDevices(subnet netip.Prefix) error {
 	mtu, err := a.mtu()
 	if err != nil {
@@ -64,8 +64,8 @@ func (a *Agent) pathMTU() (int, error) {
 
 // ensureSecond gives the bridge the first address of the IPv6 subnet, if pods have IPv6 addresses.
 // The bridge's address has a prefix that contains only as many addresses as the IPv4 subnet,
-// because pods use no other addresses. With the prefix of the whole subnet, packets to its up to
-// 2^64 unused addresses would fill the host's neighbor table.
+// because pods use no other addresses. With the prefix of the whole subnet, packets to its unused
+// addresses, of which there can be up to 2^64, would fill the host's neighbor table.
 func (a *Agent) ensureSecond(subnet netip.Prefix) error {
 	if !a.DualStack.Enabled() {
 		return nil
@@ -97,8 +97,8 @@ func ensureBridge(name string, address netip.Prefix, mtu int) error {
 		return err
 	}
 	if link == nil {
-		// The MTU is set below. With an MTU from its creation, the bridge would change its MTU when
-		// its last port is removed.
+		// The MTU is set below: a bridge that gets its MTU on creation changes the MTU when its last port
+		// is removed.
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name, attrs.HardwareAddr = name, mac
 		if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
@@ -130,7 +130,7 @@ func ensureBridge(name string, address netip.Prefix, mtu int) error {
 	return nil
 }
 
-// setAddress sets a device's only address in the address's IP family. It removes other addresses,
+// setAddress makes an address the device's only address in its IP family. It removes all others,
 // such as the address of an earlier subnet.
 func setAddress(link netlink.Link, address netip.Prefix) error {
 	name := link.Attrs().Name

@@ -111,8 +111,8 @@ func singleNetwork() dualstack.Networks {
 	return dualstack.Networks{IPv4: []dualstack.Network{{Prefix: netip.MustParsePrefix("10.128.0.0/14"), HostBits: 9}}}
 }
 
-// TestNodeOutsideOfNetworksIsRejected starts an agent whose configuration has lost the network of
-// the node's subnet.
+// TestNodeOutsideOfNetworksIsRejected starts an agent whose configuration no longer contains the
+// network of the node's subnet.
 func TestNodeOutsideOfNetworksIsRejected(t *testing.T) {
 	a := newAgent(t, node("10.64.2.0/24"))
 	err := a.Run(t.Context(), func() { t.Error("ready") })

@@ -12,7 +12,8 @@ import (
 
 // watchNodes returns an informer for all Nodes. It sends this node's IPv4 subnet to subnets
 // whenever the subnet changes. The channel must have capacity 1; a new subnet replaces a subnet
-// that was not received yet. peers receives a value after another node's subnet or address changes.
+// that has not been received yet. peers receives a value after another node's subnet or address
+// changes.
 func (a *Agent) watchNodes(subnets chan netip.Prefix) (informer cache.SharedIndexInformer, peers <-chan struct{}, err error) {
 	informer = coreinformers.NewNodeInformer(a.Client, 0, cache.Indexers{})
 	if err := informer.SetTransform(trimNode); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
-// networkObjects contains caches of the pod network's objects. The caches are nil without VXLAN.
+// networkObjects holds caches of the pod network's objects. The caches are nil without VXLAN.
 type networkObjects struct {
 	subnets, networks cache.SharedIndexInformer
 	changes           chan struct{} // receives a value after a change

@@ -28,7 +28,7 @@ type OtherNetwork struct {
 // Name returns the component's name.
 func (*OtherNetwork) Name() string { return "network" }
 
-// Notes sets the function that receives a description of the missing parts.
+// Notes sets the function that receives a description of the plugin's missing parts.
 func (o *OtherNetwork) Notes(note func(text string)) { o.note = note }
 
 // Run calls ready when the host has the DNS server's address, because a plugin might need services

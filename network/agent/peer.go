@@ -75,8 +75,8 @@ func (a *Agent) externalPeerOf(host *networkv1.HostSubnet) peer {
 	return result
 }
 
-// isPart reports whether an IPv4 subnet is part of a pod network. It is not the complete network,
-// unless the network has only one subnet.
+// isPart reports whether an IPv4 subnet is part of a pod network. The complete network does not
+// count as a part, unless it has only one subnet.
 func (a *Agent) isPart(subnet netip.Prefix) bool {
 	return slices.ContainsFunc(a.DualStack.IPv4, func(network dualstack.Network) bool {
 		return network.Contains(subnet.Addr()) && subnet.Bits() >= min(network.Bits()+1, subnet.Addr().BitLen()-network.HostBits)
@@ -94,7 +94,7 @@ func addressOf(node *corev1.Node, family ipfamily.Family) netip.Addr {
 	return nodeaddress.Internal(node, func(address netip.Addr) bool { return ipfamily.Of(address) == family })
 }
 
-// peers returns the other hosts by their subnets. It omits a host whose subnet overlaps this host's
+// peers returns the other hosts, keyed by subnet. It omits a host whose subnet overlaps this host's
 // subnet.
 func (a *Agent) peers(own netip.Prefix, cluster *cluster) map[netip.Prefix]vxlan.Peer {
 	peers := map[netip.Prefix]vxlan.Peer{}
@@ -170,8 +170,8 @@ func (a *Agent) prefersRoute(peer vxlan.Peer) bool {
 	return !peer.External && (!a.usesVXLAN() || a.Transport == TransportAuto)
 }
 
-// directPath returns a host's address in the IP family of a subnet, and the device on the network
-// segment that both hosts share. isDirect is false if they share no segment.
+// directPath returns another host's address in the IP family of a subnet, and this host's device on
+// the network segment that the two hosts share. isDirect is false if they share no segment.
 func directPath(subnet netip.Prefix, peer vxlan.Peer) (address netip.Addr, device int, isDirect bool) {
 	address = peer.Address
 	if subnet.Addr().Is6() {

@@ -12,7 +12,7 @@ import (
 )
 
 // checkPlugin returns an error that describes the missing parts of a CNI plugin and the remedy.
-// Like containerd, it sorts the files by name and reads only the first file.
+// Like containerd, it sorts the configuration files by name and reads only the first one.
 func checkPlugin(confDir string, binDirs []string) error {
 	files, err := libcni.ConfFiles(confDir, []string{".conf", ".conflist", ".json"})
 	if err != nil {

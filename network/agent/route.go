@@ -40,8 +40,8 @@ func ensureRoutes(desired map[netip.Prefix]netlink.Route) error {
 			continue
 		}
 		if present, exists := existing[subnet]; exists && subnet.Addr().Is6() {
-			// For IPv6, first remove the present route: the kernel rejects a new gateway if the
-			// present route reaches that gateway through another device.
+			// For IPv6, first remove the existing route: the kernel rejects a new gateway if the existing
+			// route reaches that gateway through another device.
 			if err := netlink.RouteDel(&present); err != nil && !errors.Is(err, unix.ESRCH) {
 				errs = append(errs, fmt.Errorf("remove route to pods %s: %w", subnet, err))
 			}
@@ -64,7 +64,7 @@ func unreachable() netlink.Route {
 	return netlink.Route{Type: unix.RTN_UNREACHABLE, LinkIndex: loopback}
 }
 
-// ownRoutes returns the routes that the agent has set, by destination.
+// ownRoutes returns the routes that the agent has set, keyed by destination.
 func ownRoutes() (map[netip.Prefix]netlink.Route, error) {
 	list, err := netlinksafe.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Protocol: routeProtocol}, netlink.RT_FILTER_PROTOCOL)
 	if err != nil {
@@ -84,8 +84,9 @@ func ownRoutes() (map[netip.Prefix]netlink.Route, error) {
 	return routes, nil
 }
 
-// ensureExitRoutes routes packets in the given IP families that leave the cluster through another
-// host to the VXLAN device. Package policy adds the rules that select the routes' table.
+// ensureExitRoutes adds, for each of the given IP families, the route through the VXLAN device for
+// packets that leave the cluster through another host. Package policy adds the rules that select
+// the routes' table.
 func ensureExitRoutes(device netlink.Link, families []ipfamily.Family) error {
 	for _, family := range families {
 		everything := family.Unspecified()

@@ -17,7 +17,7 @@ import (
 const ipv6Settings = "/proc/sys/net/ipv6/conf"
 
 // Values of accept_ra: a device accepts router advertisements only if the host does not forward
-// packets, or in any case.
+// packets, or always.
 const (
 	acceptWhileHost = "1"
 	acceptAlways    = "2"
@@ -31,8 +31,8 @@ type sysctl struct {
 	Value    string `json:"value"`
 }
 
-// sysctlRecord contains the settings before the agent's changes, and the boot (package boot) to
-// which they belong: a reboot resets the settings.
+// sysctlRecord contains the settings as they were before the agent's changes, and the boot (package
+// boot) to which they belong: a reboot resets the settings.
 type sysctlRecord struct {
 	Boot     string   `json:"boot"`
 	Settings []sysctl `json:"settings"`
@@ -40,7 +40,7 @@ type sysctlRecord struct {
 
 // forwardIPv6 makes the host forward IPv6 packets. Devices that accept router advertisements
 // continue to accept them. Before the first change, forwardIPv6 records the previous settings in
-// the file SysctlRecord, with which Cleanup restores them.
+// the SysctlRecord file, from which Cleanup restores them.
 func (a *Agent) forwardIPv6() error {
 	all := filepath.Join(ipv6Settings, "all", "forwarding")
 	if readSysctl(all) == "1" {
@@ -73,8 +73,8 @@ func (a *Agent) forwardIPv6() error {
 	return nil
 }
 
-// record writes the settings into the record. If another program has reset the settings in the
-// meantime, the record of this boot exists already.
+// record saves the settings, unless there already is a record of this boot. There is one if another
+// program has reset the settings since the agent changed them.
 func (a *Agent) record(changes []sysctl) error {
 	if a.SysctlRecord == "" {
 		return nil
@@ -109,7 +109,7 @@ func readRecord(path string) (record sysctlRecord, err error) {
 }
 
 // restoreSysctls restores the settings in a record of this boot, and removes the record. It keeps a
-// setting that was changed again in the meantime.
+// setting that has been changed again since.
 func restoreSysctls(path string) error {
 	if path == "" {
 		return nil

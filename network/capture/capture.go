@@ -25,7 +25,7 @@ const maxFrame = 262144
 
 // Filter selects packets. Its zero value selects all packets.
 type Filter struct {
-	// Hosts contains addresses. A packet matches only if each address is the packet's source or
+	// Hosts lists addresses. A packet matches only if each address is the packet's source or
 	// destination.
 	Hosts []netip.Addr
 	// Port, if not 0, is the source or destination port of TCP, UDP or SCTP.
@@ -38,8 +38,7 @@ type Device struct {
 	Name string
 	// Title identifies the device in the file, such as shop/web:eth0.
 	Title string
-	// Do calls a function in the device's network namespace. It is nil for a device of this
-	// namespace.
+	// Do calls a function in the device's network namespace. It is nil for a device in this namespace.
 	Do func(func() error) error
 }
 
@@ -107,7 +106,7 @@ type file struct {
 	count  int
 }
 
-// add adds a device to the file. The devices' numbers have the order of the calls.
+// add adds a device to the file. Devices are numbered in the order of the calls.
 func (f *file) add(out io.Writer, device Device) (err error) {
 	description := pcapgo.NgInterface{Name: device.Title, LinkType: layers.LinkTypeEthernet, SnapLength: maxFrame, TimestampResolution: 9}
 	if f.writer == nil {
@@ -141,7 +140,7 @@ func (f *file) copy(ctx context.Context, device int, handle *pcapgo.EthernetHand
 	}
 }
 
-// write writes a packet unless the file contains enough packets.
+// write writes a packet unless the file already contains enough packets.
 func (f *file) write(info gopacket.CaptureInfo, frame []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

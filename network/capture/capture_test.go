@@ -59,7 +59,7 @@ func packets(t *testing.T, file io.Reader) (list []packet) {
 	}
 }
 
-// TestCaptureContainsSelectedPackets sends datagrams to two ports on a machine, which responds.
+// TestCaptureContainsSelectedPackets sends datagrams to two ports on a machine that responds.
 func TestCaptureContainsSelectedPackets(t *testing.T) {
 	machine := hosttest.NewNamespace(t, "machine")
 	machine.Connect(t, "192.0.2.1/24", "192.0.2.2/24")
@@ -106,7 +106,7 @@ func TestCaptureContainsSelectedPackets(t *testing.T) {
 }
 
 // TestCaptureContainsPacketsOfAllDevices captures the packets at both ends of a connection, and at
-// a device without packets.
+// a device without traffic.
 func TestCaptureContainsPacketsOfAllDevices(t *testing.T) {
 	machine := hosttest.NewNamespace(t, "machine")
 	machine.Connect(t, "192.0.2.1/24", "192.0.2.2/24")

@@ -159,9 +159,9 @@ func (o owner) MatchConntrackFlow(flow *netlink.ConntrackFlow) bool {
 	return false
 }
 
-// deletePreviousConntrack deletes the conntrack entries of an address's previous owners. Network
-// policies accept replies. Without the deletion, the peer of a previous pod's connection could send
-// packets to the new pod as replies.
+// deletePreviousConntrack deletes the conntrack entries of an address's previous owners. Otherwise,
+// the peer of a previous pod's connection could send packets to the new pod as replies, which
+// network policies accept.
 func deletePreviousConntrack(address netip.Addr) error {
 	if _, err := netlink.ConntrackDeleteFilters(netlink.ConntrackTable, netlink.InetFamily(ipfamily.Of(address).Netlink()), owner(address.AsSlice())); err != nil {
 		return fmt.Errorf("delete conntrack entries of earlier owners of address %s: %w", address, err)

@@ -27,8 +27,8 @@ type flow struct {
 	bytes atomic.Int64 // number of bytes received, including frame headers
 }
 
-// flow sends datagrams to an address in another namespace, at about twice the given bits per
-// second.
+// flow sends datagrams to an address in another namespace, at about twice the given rate, in bits
+// per second.
 func (b *bench) flow(from, to hosttest.Namespace, address string, bits int) *flow {
 	b.Helper()
 	const payload, headers = 1400, 14 + 20 + 8
@@ -81,7 +81,7 @@ func (f *flow) checkRate(description string, bits int) {
 }
 
 // between checks that the receiver's rate is within bounds. Each measurement lasts until the
-// receiver has received as much data as one second at the lower bound produces.
+// receiver has received as much data as it would receive in one second at the lower bound.
 func (f *flow) between(description string, low, high float64) {
 	f.Helper()
 	eventually.True(f.T, description+": the bucket is empty", func() bool { return f.bytes.Load() > 1<<18 })
@@ -103,7 +103,7 @@ func TestBandwidthOfPodIsLimited(t *testing.T) {
 	pod, address := b.pod("one", limited(10_000_000, 4_000_000))
 	b.flow(hosttest.Host(), pod, address, 10_000_000).checkRate("to the pod", 10_000_000)
 	b.flow(pod, hosttest.Host(), "10.128.2.1", 4_000_000).checkRate("from the pod", 4_000_000)
-	// Other pods are not limited, and the limited pod still has connections.
+	// Other pods are not limited, while the limited pod's connections remain open.
 	if got, err := shaping.Read(deviceName("one", "eth0")); err != nil || got != (shaping.Limits{Ingress: 10_000_000, Egress: 4_000_000}) {
 		t.Errorf("limits %+v, error %v", got, err)
 	}

@@ -28,7 +28,7 @@ import (
 // Type is the plugin's name in a network configuration, and the name of its executable.
 const Type = "slipway-cni"
 
-// Main handles one call of the plugin. It reads the command and its arguments from the environment,
+// Main handles one call to the plugin. It reads the command and its arguments from the environment,
 // and the configuration from standard input. Main exits if the call fails.
 func Main() {
 	skel.PluginMainFuncs(skel.CNIFuncs{
@@ -40,7 +40,7 @@ func Main() {
 	}, version.PluginSupports("1.0.0", "1.1.0"), "CNI plugin "+Type)
 }
 
-// call is a call of the plugin for one pod.
+// call is a call to the plugin for one pod.
 type call struct {
 	config Config
 	args   *skel.CmdArgs

@@ -67,7 +67,7 @@ func TestPodConnectivity(t *testing.T) {
 	b.checkResponse(namespace, "tcp4", "10.128.2.1:8081", "host "+oneAddress)
 	b.checkResponse(hosttest.Host(), "tcp4", twoAddress+":80", "two 10.128.2.1")
 
-	// The host must not send redirects: pods would bypass its connection tracking.
+	// The host must not send redirects; otherwise, pods would bypass its connection tracking.
 	for _, pod := range []hosttest.Namespace{namespace, two} {
 		pod.Do(t, func() error {
 			if got := icmpCounter(t, "InRedirects"); got != "0" {

@@ -72,8 +72,8 @@ func Gateway(podCIDR netip.Prefix) netip.Addr { return podCIDR.Masked().Addr().N
 // ends contains a pod's address and its gateway's address.
 type ends struct{ address, gateway netip.Addr }
 
-// ends returns a pod's addresses. A pod that was created before the host had a second subnet has
-// one address.
+// ends returns a pod's addresses, with their gateways. A pod that was created before the host had a
+// second subnet has one address.
 func (c Config) ends(l lease) []ends {
 	list := []ends{{l.Address, Gateway(c.PodCIDR)}}
 	if second := c.second(l); second.IsValid() {

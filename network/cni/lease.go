@@ -125,7 +125,7 @@ func (s leases) free(inUse map[netip.Addr]bool) (netip.Addr, error) {
 
 // write replaces a file in the directory. The caller must hold the "change" lock, so one name for
 // temporary files is sufficient. write does not sync the file, because syncing would slow down the
-// start of each pod. No pod survives a power loss, after which the file names are sufficient.
+// start of each pod. No pod survives a power loss, so the file names are sufficient afterwards.
 func (s leases) write(name string, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {

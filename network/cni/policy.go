@@ -18,7 +18,7 @@ const (
 	policyPoll    = 50 * time.Millisecond
 )
 
-// podName identifies the pod of a lease. It is empty for other containers.
+// podName identifies the pod of a lease. It is empty if the container does not belong to a pod.
 type podName struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`

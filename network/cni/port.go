@@ -19,9 +19,9 @@ import (
 
 // attachToBridge makes a pod's device a port of the bridge. Pods cannot take over each other's
 // addresses, because package spoofcheck drops forged frames even before the device becomes a port.
-// Two other measures work even if another program removes spoofcheck's rules. The bridge learns no
-// addresses from the pod and sends no frames for other pods to the pod. In addition, the host and
-// the pod ignore ARP messages about each other.
+// Two additional measures work even if another program removes spoofcheck's rules. The bridge
+// learns no addresses from the pod and sends no frames for other pods to the pod. In addition, the
+// host and the pod ignore ARP messages about each other.
 func (c Config) attachToBridge(l lease, bridge netlink.Link) error {
 	if err := spoofcheck.Check(c.NFTTable, c.source(l)); err != nil {
 		return err

@@ -129,7 +129,7 @@ func (s *spoofing) packetSocket(in hosttest.Namespace, device string) (fd int) {
 }
 
 // readFrames reads frames until it receives an honest frame, and returns the names of the forged
-// frames that it received before.
+// frames that it received before that.
 func (s *spoofing) readFrames(fd int) (names []string) {
 	s.Helper()
 	buffer := make([]byte, 2048)

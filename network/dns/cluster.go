@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// cluster is CoreDNS's kubernetes plugin and its informers, which other handlers share.
+// cluster is CoreDNS's kubernetes plugin. Other handlers use its informers too.
 type cluster struct {
 	*kubernetes.Kubernetes
 	domain string // with a trailing dot

@@ -32,7 +32,7 @@ func shop(a *api) {
 	a.add(slicesPath, slice("db", 5432, endpoint("10.128.0.8", "db-0", true), endpoint("10.128.0.9", "db-1", true)))
 	a.add(servicesPath, service("empty", "172.30.0.11", port("http", 80)))
 	a.add(servicesPath, service("legacy", "172.30.0.12", port("http", 80)))
-	// Add the mirror of manually created Endpoints.
+	// Add the EndpointSlice that mirrors manually created Endpoints.
 	a.add(slicesPath, slice("legacy", 1521, endpoint("192.0.2.44", "", true)))
 	a.add(servicesPath, service("external", ""))
 	a.add(namespacesPath, namespace("default"))

@@ -14,8 +14,8 @@ import (
 )
 
 // probes detects resolvers that forward queries back to this server. Before a resolver is used, the
-// server sends it a query for a random name. If that query arrives at this server, the resolver is
-// a loop. This happens if a local resolver is configured to use this server.
+// server sends it a query for a random name. If that query arrives at this server, the resolver
+// forms a loop. This happens if a local resolver is configured to use this server.
 type probes struct {
 	mutex sync.Mutex
 	seen  map[string]bool // by probe name; only while the probe is running
@@ -53,7 +53,7 @@ func (p *probes) isProbe(name string) bool {
 	return probing
 }
 
-// excludeLoops returns the resolvers that are not loops.
+// excludeLoops returns the resolvers that do not form a loop.
 func (u *upstreams) excludeLoops(ctx context.Context, servers []string) []string {
 	isLoop := make([]bool, len(servers))
 	var wait sync.WaitGroup

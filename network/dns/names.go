@@ -29,7 +29,7 @@ import (
 type names struct {
 	cluster *cluster
 	next    plugin.Handler
-	// oldSRV selects the OpenShift 3 form of SRV records, see services.
+	// oldSRV selects the OpenShift 3 form of SRV records (see services).
 	oldSRV bool
 }
 

@@ -86,7 +86,7 @@ func (u *upstreams) poll(ctx context.Context) {
 	}
 }
 
-// servers returns the resolvers as IP:port, except for this server. It returns no resolvers if
+// servers returns the resolvers as IP:port, excluding this server. It returns no resolvers if
 // resolv.conf is missing or empty.
 func (u *upstreams) servers() ([]string, error) {
 	if len(u.fixed) > 0 {

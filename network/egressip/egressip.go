@@ -34,9 +34,10 @@ import (
 type Exit struct {
 	// VNI is the project's network ID.
 	VNI uint32
-	// Paths contains the paths to addresses outside of the cluster, by ipfamily.Family.
+	// Paths contains the paths to addresses outside of the cluster, indexed by ipfamily.Family.
 	Paths [2]Path
-	// Held lists the project's usable addresses by host, in the order of the project's list.
+	// Held maps the names of hosts to the project's usable addresses on them, in the order of the
+	// project's list.
 	Held map[string][]netip.Addr
 	// Problem lists the addresses that cannot be used, with the reasons.
 	Problem string
@@ -167,8 +168,8 @@ func (a assignment) isAutomatic(address netip.Addr) bool {
 	return false
 }
 
-// Addresses returns the distinct addresses in a list. It omits texts that are not the address of a
-// host, such as link-local IPv6 addresses.
+// Addresses returns the distinct addresses in a list. It omits strings that are not the address of
+// a host, such as link-local IPv6 addresses.
 func Addresses[T ~string](texts []T) (list []netip.Addr) {
 	for _, text := range texts {
 		address, err := netip.ParseAddr(string(text))

@@ -23,8 +23,8 @@ import (
 const announceDelay = 2 * time.Second
 
 // Marks of IPv6 egress addresses. The kernel derives the scope of an IPv6 address from the address,
-// so the scope cannot mark it. The preferred lifetime is 0, so that the host does not use the
-// address for its own connections.
+// so the scope cannot serve as a mark. The preferred lifetime is 0, so that the host does not use
+// the address for its own connections.
 const (
 	markFlag = unix.IFA_F_HOMEADDRESS
 	forever  = math.MaxUint32 // lifetime in seconds
@@ -86,8 +86,8 @@ func check(address netip.Addr, link netlink.Link, node netlink.Addr) error {
 	return nil
 }
 
-// checkIPv6 returns an error if no route leads to an address on the device without a gateway. The
-// prefix length of the node's own address is not sufficient, because addresses from DHCP have none.
+// checkIPv6 returns an error unless a route on the device leads to the address without a gateway.
+// It does not use the prefix length of the node's own address, because DHCP does not assign one.
 func checkIPv6(address netip.Addr, link netlink.Link) error {
 	filter := &netlink.Route{LinkIndex: link.Attrs().Index, Table: unix.RT_TABLE_MAIN}
 	routes, err := netlinksafe.RouteListFiltered(netlink.FAMILY_V6, filter, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)

@@ -14,7 +14,7 @@ import (
 const (
 	// pollInterval is the time between two requests to a host, and the timeout of a request.
 	pollInterval = time.Second
-	// maxFailures is the number of failed requests after which a host is considered lost.
+	// maxFailures is the number of consecutive failed requests after which a host is considered lost.
 	maxFailures = 3
 	// discard is a TCP port on which no host listens, as in OpenShift 3.11. A host that refuses the
 	// connection is alive.

@@ -33,7 +33,7 @@ import (
 	"syscall"
 )
 
-// Commands of the program. Without a command, the program is the router container.
+// Commands of the program. Without a command, the program acts as the router container.
 const (
 	HTTPProxyCommand = "http-proxy"
 	DNSProxyCommand  = "dns-proxy"

@@ -95,7 +95,7 @@ func isHost(address netip.Addr) bool {
 		address != netip.AddrFrom4([4]byte{255, 255, 255, 255})
 }
 
-// lines returns the lines of a setting without comments and blank lines, split into fields.
+// lines returns the lines of a setting, split into fields. It omits comments and blank lines.
 func lines(text string) (result [][]string) {
 	for line := range strings.Lines(text) {
 		if fields := strings.Fields(line); len(fields) > 0 && !strings.HasPrefix(fields[0], "#") {

@@ -28,9 +28,9 @@ var OfflineAddress = netip.AddrFrom4([4]byte{192, 0, 2, 1})
 const EgressScope = unix.RT_SCOPE_SITE
 
 // HostAddress returns the IPv4 address at which other hosts reach this host. If preferred is not
-// empty, it is this address. Otherwise, it is the address of the default route's device or, if
-// there is none, the first global address, on physical devices before virtual ones. Devices in skip
-// are ignored: list the bridge and other devices that the cluster creates.
+// empty, HostAddress returns it. Otherwise, it returns the address of the default route's device
+// or, if there is none, the first global address, on physical devices before virtual ones. Devices
+// in skip are ignored: list the bridge and other devices that the cluster creates.
 //
 // HostAddress returns an error if no device has the preferred address. If the host has no address,
 // the error is ErrNoAddress; the caller can then use AssignOffline, so that the host works offline.
@@ -118,9 +118,9 @@ func HostAddresses(skip ...string) []netip.Addr {
 }
 
 // AssignOffline assigns OfflineAddress to a host without an address, on a new device with the given
-// name. The device is a bridge without ports, because not every kernel supports dummy devices but
-// pods need bridges anyway. AssignOffline is idempotent. The device is removed by agent.Cleanup or
-// by a reboot.
+// name. The device is a bridge without ports, because not every kernel supports dummy devices,
+// whereas pods need bridges anyway. AssignOffline is idempotent. The device is removed by
+// agent.Cleanup or by a reboot.
 func AssignOffline(name string) (netip.Addr, error) {
 	link, err := netlinksafe.LinkByName(name)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {

@@ -1,6 +1,6 @@
 // Package hostfirewall lets pod traffic pass the host's own firewall.
 //
-// Docker and ufw set the policy of the iptables chain FORWARD to drop, and ufw also sets the policy
+// Docker and ufw set the policy of the iptables FORWARD chain to drop, and ufw also sets the policy
 // of INPUT. An accept verdict in another nftables table does not override a drop verdict of these
 // chains. While the policy of a chain is drop, the package therefore keeps accept rules at the end
 // of the chain:
@@ -76,7 +76,7 @@ func (e Exceptions) rules(family ipfamily.Family) map[string][]string {
 	return rules
 }
 
-// write makes rules the only rules of this package in chains with the policy drop, and removes them
+// write makes rules the only rules of this package in chains whose policy is drop, and removes them
 // from all other chains. If the chains already have the same number of rules, write changes
 // nothing.
 func write(ctx context.Context, family ipfamily.Family, rules map[string][]string) error {

@@ -21,7 +21,7 @@ func ensure(t *testing.T) {
 	}
 }
 
-// createFirewall creates the chains that ufw creates, with rules of an administrator.
+// createFirewall creates the chains that ufw creates, with an administrator's rules.
 func createFirewall(t *testing.T, policy string) {
 	t.Helper()
 	for _, family := range []string{"ip", "ip6"} {

@@ -41,7 +41,8 @@ func newHolder(p *Proxy) *holder {
 	return &holder{waker: waker{proxy: p}, limit: connLimit{byService: map[cache.ObjectName]int{}}, flows: newFlows()}
 }
 
-// setTargets replaces the destinations of packets.
+// setTargets replaces the service ports, keyed by destination. It cancels the flows whose service
+// port has changed.
 func (h *holder) setTargets(targets map[destination]target) {
 	h.mu.Lock()
 	h.targets = targets
@@ -52,7 +53,7 @@ func (h *holder) setTargets(targets map[destination]target) {
 	})
 }
 
-// find returns the service port of a destination address.
+// find returns the service port to which a destination address belongs.
 func (h *holder) find(address netip.AddrPort, protocol corev1.Protocol) (target, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -40,7 +40,7 @@ type Proxy struct {
 	// Table is the name of the component's nftables tables: a table in the ip family and, if IPv6
 	// is set, a table in the ip6 family.
 	Table string
-	// IPv6 means that services can have IPv6 addresses.
+	// IPv6 indicates whether services can have IPv6 addresses.
 	IPv6 bool
 	// Host is the node name that is used in events.
 	Host string

@@ -10,7 +10,7 @@ const (
 	// maxConnections is the maximum number of connections and datagram senders that are held or
 	// forwarded. Further connections are closed, and further datagrams are dropped.
 	maxConnections = 1024
-	// maxPerService is the maximum per service.
+	// maxPerService is the corresponding maximum for one service.
 	maxPerService = 512
 )
 

@@ -32,7 +32,8 @@ type receivers struct {
 	connections, group uint16
 }
 
-// Rules that match packets to idle services, and the responses, using a protocol's sets.
+// Formats of rules that match packets to idle services, and responses from them. The rules use the
+// sets of one protocol.
 const (
 	toAddress, toNodePort     = "%[2]s daddr . %[1]s dport @%[1]s-addresses", "%[2]s daddr != %[3]s %[1]s dport @%[1]s-node-ports fib daddr type local"
 	fromAddress, fromNodePort = "%[2]s saddr . %[1]s sport @%[1]s-addresses", "%[2]s saddr != %[3]s %[1]s sport @%[1]s-node-ports fib saddr type local"
@@ -44,8 +45,8 @@ func (d receivers) match(rule, protocol string) string {
 }
 
 // write replaces the table of an IP family. The new table intercepts packets to the given
-// destinations. Without destinations, the table has no chains, because each chain costs every
-// packet on the host time.
+// destinations. Without destinations, the table has no chains, because each chain slows down every
+// packet on the host.
 func write(ctx context.Context, name string, d receivers, places map[destination]target) error {
 	nft, err := open(d.family, name)
 	if err != nil {

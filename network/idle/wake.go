@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// pollInterval is the interval between two lists of a service's EndpointSlices. eventInterval
-	// is the interval between two NeedPods events for a service.
+	// pollInterval is the interval between two list requests for a service's EndpointSlices.
+	// eventInterval is the interval between two NeedPods events for a service.
 	pollInterval  = 200 * time.Millisecond
 	eventInterval = 5 * time.Second
 )
@@ -144,7 +144,7 @@ func (p *Proxy) recordEvent(ctx context.Context, tgt target) error {
 		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Service", Namespace: tgt.service.Namespace, Name: tgt.service.Name},
 		Reason:         idling.NeedPods, Message: fmt.Sprintf("The service-port %s:%s needs pods.", tgt.service, tgt.port), Type: corev1.EventTypeNormal,
 		Source: corev1.EventSource{Component: component, Host: p.Host}, FirstTimestamp: now, LastTimestamp: now, Count: 1,
-		// EventTime has microseconds, so the service can be idled again within the same second.
+		// EventTime has microsecond resolution, so the service can be idled again within the same second.
 		EventTime: metav1.NewMicroTime(now.Time), ReportingController: component, ReportingInstance: p.Host, Action: "Unidle",
 	}, metav1.CreateOptions{})
 	if err != nil {

@@ -135,7 +135,7 @@ func usable(groups []Group) (result []Group) {
 // priority is the priority of the chains, which run before spoofcheck's chains.
 const priority = knftables.BaseChainPriority("-10")
 
-// senders is the map from the addresses of other hosts' pods to their groups.
+// senders is the name of the map from the addresses of pods on other hosts to the pods' groups.
 const senders = "senders"
 
 func (t *Table) add(tx *knftables.Transaction, groups []Group, hasTunnel bool) {

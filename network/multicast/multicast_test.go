@@ -108,7 +108,7 @@ func TestGroupsReceiveTheirPackets(t *testing.T) {
 			}
 			var got []string
 			for number, p := range pods {
-				// A pod's kernel also delivers the pod's own packets to the pod.
+				// The kernel also delivers a pod's own packets to the pod.
 				texts := slices.DeleteFunc(p.received(), func(text string) bool { return text == fmt.Sprint(number) })
 				slices.Sort(texts)
 				got = append(got, strings.Join(slices.Compact(texts), ","))

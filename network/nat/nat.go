@@ -62,8 +62,8 @@ const (
 	// maxConnections is the maximum number of TCP connections from a pod to this host: to the
 	// host's kubelet, router and registry, and to its API server.
 	maxConnections = 1_024
-	// maxClients is the maximum number of pods that are counted, including pods that no longer
-	// exist.
+	// maxClients is the maximum number of pods whose connections and queries are counted, including
+	// pods that no longer exist.
 	maxClients = 1 << 16
 	// maxQueryRate is the maximum number of queries per second from a pod to this host's DNS
 	// server. maxQueryBurst is the number of additional queries that a pod can send in a burst. A
@@ -82,7 +82,7 @@ const (
 )
 
 // metadataNetworks lists the networks with the metadata services of clouds: link-local addresses,
-// and the addresses of clouds that use others.
+// and the addresses that some clouds use instead.
 var metadataNetworks = [...]string{
 	ipfamily.IPv4: "169.254.0.0/16, 100.100.100.200, 168.63.129.16, 192.0.0.192",
 	ipfamily.IPv6: "fe80::/10, fd00:ec2::254, fd20:ce::254",
@@ -195,8 +195,8 @@ func addChains(tx *knftables.Transaction, n Network) {
 	chain(base("output-guard", knftables.FilterType, knftables.OutputHook, knftables.RawPriority),
 		append(n.vxlan("oifname != %q udp dport %d notrack"), fmt.Sprintf("oifname %q %s drop", n.Bridge, family.Redirect()))...)
 	chain(base("input", knftables.FilterType, knftables.InputHook, knftables.FilterPriority), n.inputRules()...)
-	// This chain runs before addresses are translated. Only the first packet of a connection
-	// counts, and the kernel calls chains for address translation for no other packet.
+	// This chain runs before addresses are translated. Only the first packet of a connection counts,
+	// and the kernel calls address translation chains only for that packet.
 	chain(base("new-connections", knftables.NATType, knftables.PreroutingHook, "-150"),
 		fmt.Sprintf("iifname %[1]q ct state new add @%[2]s { %[3]s saddr . jhash %[3]s daddr . th sport . th dport mod %[4]d seed 1 ct count over %[5]d } counter drop",
 			n.Bridge, flowsSet, ip, flowShares, maxFlows/flowShares))
@@ -205,7 +205,7 @@ func addChains(tx *knftables.Transaction, n Network) {
 }
 
 // metadataRule returns the rule that rejects packets from pods to the metadata service of a cloud,
-// which would give the credentials of the host to any pod. It accepts DNS queries, because the
+// which would give any pod the credentials of the host. The rule accepts DNS queries, because the
 // resolver of a cloud can have the same address.
 func (n Network) metadataRule() string {
 	return fmt.Sprintf("iifname %q ct direction original %s daddr { %s } meta l4proto . th dport != { tcp . 53, udp . 53 } counter reject",

@@ -19,7 +19,7 @@ const (
 // budget limits the work for one user's projects.
 type budget struct {
 	remaining int
-	// sets contains the names of the sets that were already counted.
+	// sets contains the names of the sets that have already been counted.
 	sets map[string]bool
 }
 

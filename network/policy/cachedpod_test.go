@@ -10,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestCachedPodsAreSmall limits the memory of nodes in a cluster with many pods.
+// TestCachedPodsAreSmall checks the size of a cached pod, because each node caches all pods of the
+// cluster.
 func TestCachedPodsAreSmall(t *testing.T) {
 	if got := unsafe.Sizeof(cachedPod{}); got > 352 { // a size class of the allocator
 		t.Errorf("a pod in the cache takes %d bytes", got)

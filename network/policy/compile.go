@@ -16,7 +16,8 @@ type compiler struct {
 	snapshot
 	inNamespace map[string][]pod
 	result      *ruleset
-	// chainsOf contains the chains of the policies that select each pod on this node.
+	// chainsOf maps, for each direction, the pods on this node to the chains of the policies that
+	// select them.
 	chainsOf map[direction]map[netip.Addr][]string
 	// sets contains all sets of peers and ports created so far, with the work that each of them
 	// took.

@@ -21,13 +21,13 @@ const (
 	exitMarks = "exit-marks"
 	// exitAddresses maps marks to the source addresses that projects use on this host.
 	exitAddresses = "exit-addresses"
-	// exitPairs contains the same entries as a set.
+	// exitPairs contains the entries of exitAddresses as a set.
 	exitPairs = "exit-pairs"
 	// exitHeld contains this host's egress addresses.
 	exitHeld = "exit-held"
 )
 
-// exitSets returns the sets without elements.
+// exitSets returns the sets, without any elements.
 func exitSets(f ipfamily.Family) map[string]set {
 	return map[string]set{
 		exitMarks:     {kind: f.Type() + " : mark", elements: map[string]bool{}},
@@ -150,7 +150,8 @@ func (o *objects) hostsOf(exits map[string]egressip.Exit) map[string]netip.Addr 
 	return hosts
 }
 
-// addExits adds the routes for external traffic between hosts.
+// addExits adds to networks the exits of this node's pods at other hosts, and the marks of projects
+// whose packets leave the cluster at this node.
 func (e *Enforcer) addExits(networks *vxlan.Networks, exits map[string]egressip.Exit, local []cni.Pod) {
 	networks.Exits, networks.Gates = map[netip.Addr]vxlan.Exit{}, map[uint32]uint32{}
 	for _, exit := range exits {

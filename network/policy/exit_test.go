@@ -86,7 +86,7 @@ func TestExternalTrafficOfProjectHasEgressAddress(t *testing.T) {
 	f.waitForSource("web", first)
 	f.start()
 
-	// A sender that was open before a change does not keep its address, and it is not cut off.
+	// A socket that was opened before a change gets the new source address, and is not cut off.
 	var conn net.Conn
 	f.pods["web"].Do(t, func() (err error) {
 		conn, err = net.Dial("udp4", "198.51.100.2:80") // the source of the responses
@@ -119,7 +119,7 @@ func TestExternalTrafficOfProjectHasEgressAddress(t *testing.T) {
 // exitTable is the routing table for packets that leave the cluster through another host.
 var exitTable = strconv.Itoa(egressip.Table)
 
-// hasEvent reports whether an event in the project default contains a text.
+// hasEvent reports whether an event in the default project contains the given text.
 func (f *fixture) hasEvent(text string) bool {
 	events, err := f.client.CoreV1().Events(metav1.NamespaceDefault).List(f.Context(), metav1.ListOptions{})
 	return err == nil && slices.ContainsFunc(events.Items, func(e corev1.Event) bool { return strings.Contains(e.Message, text) })

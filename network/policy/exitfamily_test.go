@@ -13,13 +13,14 @@ import (
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 )
 
-// Addresses on the network segment of the host and the machine outside.
+// Addresses of the host and of the outside machine on the network segment that they share.
 const (
 	hostSecond, outsideSecond   = "fd99::1", "fd99::2"
 	egressSecond, foreignSecond = "fd99::77", "fd98::77"
 )
 
-// addSecond gives a pod, the host and the machine outside IPv6 addresses. It returns the pod's.
+// addSecond gives IPv6 addresses to a pod, the host and the outside machine. It returns the pod's
+// address.
 func (f *fixture) addSecond(namespace, pod string) string {
 	f.Helper()
 	f.enforcer.Second = Networks{Pods: []netip.Prefix{netip.MustParsePrefix("fd01::/48")}, Services: netip.MustParsePrefix("fd02::/112"), Tunnel: "tunnel"}

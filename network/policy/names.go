@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// keepPeriod is the minimum time that a name keeps an address after the last DNS response that
-	// contains the address. Keeping the address protects open connections. Source: OpenShift 3.11
+	// keepPeriod is the minimum time for which a name keeps an address after the last DNS response
+	// that contains the address. Keeping the address protects open connections. Source: OpenShift 3.11
 	// Cluster Administration, 7.3.3.1.
 	keepPeriod = 30 * time.Minute
-	// maxAddresses is the maximum number of addresses per name. If it is exceeded, the address with
-	// the oldest last response is removed.
+	// maxAddresses is the maximum number of addresses per name. If it is exceeded, the address whose
+	// last response is the oldest is removed.
 	maxAddresses = 4096
-	// observeTimeout is the maximum time that a DNS response waits for the kernel.
+	// observeTimeout is the maximum time for which a DNS response waits for the kernel.
 	observeTimeout = 5 * time.Second
 )
 
@@ -30,7 +30,7 @@ const (
 // Enforcer and its node's DNS server share one Names. The addresses expire in Names, not in the
 // kernel. Therefore, a rule that denies a name remains in effect while the node process is down.
 type Names struct {
-	// IPv6 means that IPv6 addresses are recorded too. Set it before the first use.
+	// IPv6 indicates whether IPv6 addresses are recorded too. Set it before the first use.
 	IPv6 bool
 
 	now      func() time.Time
@@ -44,7 +44,7 @@ type Names struct {
 // nameAddress is an address of a name.
 type nameAddress struct {
 	expiry time.Time
-	// inKernel means that the kernel's rules contain the address.
+	// inKernel indicates whether the kernel's rules contain the address.
 	inKernel bool
 }
 

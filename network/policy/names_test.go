@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// namesOf returns a Names with the given names. It reads the time from now.
+// namesOf returns a Names with the given names. The Names uses *now as the current time.
 func namesOf(t *testing.T, names ...string) (n *Names, now *time.Time) {
 	t.Helper()
 	n, now = NewNames(), new(time.Time)

@@ -84,7 +84,7 @@ func (o *objects) all() []cache.SharedIndexInformer {
 }
 
 // plugin returns the cluster's network plugin. It returns "" if the cache does not contain the
-// ClusterNetwork "default", which the control plane creates.
+// "default" ClusterNetwork, which the control plane creates.
 func (o *objects) plugin() string {
 	object, exists, err := o.clusterNetworks.GetStore().GetByKey(networkv1.ClusterNetworkDefault)
 	if err != nil || !exists {
@@ -177,9 +177,9 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// find returns a pod on this node, or nil if the cache does not contain it. A
-// static pod has another UID in the API: the UID of its mirror pod, whose annotation contains the
-// UID of the static pod.
+// find returns a pod on this node, or nil if the cache does not contain it. A static pod has a
+// different UID in the API: the UID of its mirror pod, whose annotation contains the UID of the
+// static pod.
 func (o *objects) find(local cni.Pod) *cachedPod {
 	existing, exists, err := o.pods.GetStore().GetByKey(local.Namespace + "/" + local.Name)
 	if err != nil || !exists {

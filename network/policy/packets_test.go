@@ -83,7 +83,7 @@ func (f *fixture) transmit(from, to string, packets ...packet) {
 }
 
 // capture returns a function that returns the packets from one pod that have arrived on another
-// pod's device, up to the packet with the ID last.
+// pod's device, up to the packet whose ID is last.
 func (f *fixture) capture(from, to string) (arrivals func(last uint16) []string) {
 	f.Helper()
 	var socket int

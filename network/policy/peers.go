@@ -15,8 +15,8 @@ import (
 )
 
 // peers returns the matches for a rule's peers. A packet that satisfies one of the matches is from
-// or to a peer. A rule without peers has one match that every packet satisfies. All pods are in one
-// set.
+// or to a peer. A rule without peers has one match that every packet satisfies. All pods that the
+// peers select are in one set.
 func (c *compiler) peers(d direction, namespace string, peers []networkingv1.NetworkPolicyPeer) (matches []string) {
 	if len(peers) == 0 {
 		return []string{""}

@@ -116,8 +116,9 @@ const (
 // Name returns the component's name.
 func (*Enforcer) Name() string { return "network-policy" }
 
-// Notes sets the function that reports policies without the effect that users expect: projects that
-// are closed because their policies are too large, and egress firewalls that do not apply.
+// Notes sets the function that reports policies that do not have the effect that users expect:
+// projects that are closed because their policies are too large, and egress firewalls that do not
+// apply.
 func (e *Enforcer) Notes(note func(text string)) { e.note = note }
 
 // Run enforces policies until ctx is done. The rules remain in effect after Run returns.
@@ -349,7 +350,7 @@ func (s *enforcement) sync(ctx context.Context) error {
 	return nil
 }
 
-// connect makes pods have direct connections. If it fails, their packets take the path through the
+// connect enables direct connections for pods. If it fails, their packets take the path through the
 // kernel's network stack.
 func (s *enforcement) connect(pods map[netip.Addr]vxlan.Local) {
 	if err := s.Tunnel.Connect(pods); err != nil {

@@ -123,7 +123,7 @@ func (r *reporter) run(ctx context.Context) {
 	}
 }
 
-// create creates an event. It reports whether the event exists.
+// create creates an event. It reports whether the event exists afterwards.
 func (r *reporter) create(ctx context.Context, event *corev1.Event) bool {
 	_, err := r.client.CoreV1().Events(event.Namespace).Create(ctx, event, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {

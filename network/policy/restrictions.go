@@ -7,16 +7,16 @@ import (
 	"sigs.k8s.io/knftables"
 )
 
-// Restrictions contains the numbers of a node's pods that policies restrict, by the direction of
-// connections. External connections are the connections that an egress firewall restricts.
+// Restrictions counts a node's pods whose connections policies restrict, separately for each
+// direction. External connections are the connections that an egress firewall restricts.
 type Restrictions struct {
 	Ingress  int `json:"ingress"`
 	Egress   int `json:"egress"`
 	External int `json:"external"`
 }
 
-// Restricted returns the numbers of pods that an Enforcer's table restricts. They are 0 without the
-// table.
+// Restricted counts the pods that an Enforcer's table restricts. The counts are 0 if the table does
+// not exist.
 func Restricted(ctx context.Context, name string, networks Networks) (r Restrictions, err error) {
 	t, err := openTable(name, networks)
 	if err != nil {

@@ -19,9 +19,9 @@ type ruleset struct {
 	pods map[direction]map[netip.Addr]string
 	// closed lists the projects whose policies exceed their owner's budget, in sorted order.
 	closed []string
-	// multitenant means that projects' networks are isolated from each other.
+	// multitenant indicates whether projects' networks are isolated from each other.
 	multitenant bool
-	// exits means that projects have their own source addresses outside of the cluster.
+	// exits indicates whether projects have their own source addresses outside of the cluster.
 	exits bool
 }
 
@@ -37,7 +37,7 @@ type set struct {
 type chain struct {
 	comment string
 	rules   []string
-	// exempt means that replies, and packets of a pod to itself, do not pass the rules.
+	// exempt indicates whether replies, and packets of a pod to itself, bypass the rules.
 	exempt bool
 }
 

@@ -39,7 +39,7 @@ type pod struct {
 	ports     map[portName]int32 // by name
 	address   netip.Addr
 	local     bool // runs on this node
-	// unknown means that the cache does not contain the pod's labels yet.
+	// unknown indicates whether the pod's labels are still missing from the cache.
 	unknown bool
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // table is a node's nftables table for an IP family. Each change is one transaction, which the
-// kernel applies atomically, so there is no moment without rules.
+// kernel applies atomically, so the rules are never missing.
 type table struct {
 	nft      knftables.Interface
 	networks Networks

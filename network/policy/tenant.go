@@ -157,7 +157,7 @@ func (t *table) separates(ctx context.Context, from, to netip.Addr) (bool, error
 	return true, nil
 }
 
-// remotes returns the network IDs of pods on other nodes, by IPv4 address.
+// remotes returns the network IDs of pods on other nodes, keyed by IPv4 address.
 func (o *objects) remotes(node string) map[netip.Addr]uint32 {
 	remotes := map[netip.Addr]uint32{}
 	for _, object := range o.pods.GetStore().List() {

@@ -58,8 +58,8 @@ const (
 	minQueueFrames, maxQueueBytes = 16, 4 << 20
 )
 
-// Apply sets a pod's limits. The pod's device must exist. Apply is a no-op if the device has these
-// limits.
+// Apply sets a pod's limits. The pod's device must exist. Apply is a no-op if the device already
+// has these limits.
 func Apply(p Pod, l Limits) error {
 	link, err := netlinksafe.LinkByName(p.Device)
 	if err != nil {

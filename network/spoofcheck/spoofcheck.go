@@ -75,7 +75,7 @@ func Remove(table, device string) error {
 	return nil
 }
 
-// Chains contains a table's rules by device.
+// Chains maps devices to the rules in their chains.
 type Chains map[string][]*nftables.Rule
 
 // List returns a table's chains. It returns nil if the table does not exist.

@@ -62,8 +62,8 @@ type Report struct {
 	// Projects is the number of projects, and NetworkIDs is the number of different network IDs.
 	Projects   int `json:"projects"`
 	NetworkIDs int `json:"networkIDs"`
-	// NetworkPolicies and EgressFirewalls are the numbers of objects. Restricted contains the
-	// numbers of this host's pods that the rules in the kernel restrict.
+	// NetworkPolicies and EgressFirewalls are the numbers of objects. Restricted counts this host's
+	// pods that the rules in the kernel restrict.
 	NetworkPolicies int                 `json:"networkPolicies"`
 	EgressFirewalls int                 `json:"egressFirewalls"`
 	Restricted      policy.Restrictions `json:"restrictedPods"`
@@ -106,7 +106,7 @@ func (h *Host) Read(ctx context.Context) (*Report, error) {
 	return r, nil
 }
 
-// addNetwork adds the settings of the network and the hosts.
+// addNetwork adds the network's settings and the hosts.
 func (h *Host) addNetwork(ctx context.Context, r *Report) error {
 	network, err := h.Network.NetworkV1().ClusterNetworks().Get(ctx, networkv1.ClusterNetworkDefault, metav1.GetOptions{})
 	if err != nil {
@@ -181,7 +181,8 @@ func (h *Host) addPolicies(ctx context.Context, r *Report) error {
 const (
 	// probeTimeout is the timeout of a connection to another host.
 	probeTimeout = 2 * time.Second
-	// discard is a TCP port on which no host listens. A host that refuses the connection responds.
+	// discard is a TCP port on which no host listens. A host that refuses the connection is considered
+	// to respond.
 	discard = "9"
 )
 

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { hosttest.Main(m) }
 
 func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name} }
 
-// hostSubnet returns the HostSubnet of a host. Nodes have a UID.
+// hostSubnet returns the HostSubnet of a host. uid is empty if the host is not a node.
 func hostSubnet(name, address, subnet, uid string) *networkv1.HostSubnet {
 	object := &networkv1.HostSubnet{ObjectMeta: named(name), Host: name, HostIP: address, Subnet: subnet}
 	if uid != "" {

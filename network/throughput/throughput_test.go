@@ -73,7 +73,7 @@ func TestDatagramsAreCounted(t *testing.T) {
 	}
 }
 
-// TestDatagramsOfOthersAreIgnored sends datagrams that belong to no measurement.
+// TestDatagramsOfOthersAreIgnored sends datagrams that do not belong to a measurement.
 func TestDatagramsOfOthersAreIgnored(t *testing.T) {
 	dial := newServer(t)
 	stranger, err := dial("udp")

@@ -57,7 +57,7 @@ func parse(line string) (e event, ok bool) {
 	return e, true
 }
 
-// chainComments returns the comments on all chains, by table and chain.
+// chainComments returns the comments on all chains, keyed by the names of the table and the chain.
 func chainComments(ctx context.Context) (map[string]string, error) {
 	output, err := exec.CommandContext(ctx, "nft", "list", "chains").Output()
 	if err != nil {

@@ -52,7 +52,7 @@ const (
 	sendInterval = time.Second
 )
 
-// Follow calls send, which sends the packet, repeatedly until the kernel has reported the packet's
+// Follow repeatedly calls send, which sends the packet, until the kernel has reported the packet's
 // path on this host. It returns no steps if ctx is done before that. It requires root and the nft
 // program.
 func Follow(ctx context.Context, packet Packet, send func(context.Context)) (steps []Step, err error) {

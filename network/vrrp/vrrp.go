@@ -1,6 +1,6 @@
 // Package vrrp shares virtual addresses among hosts with keepalived: each address is on one host,
 // and moves to another host if that host or its service fails. The package runs in the pods of `oc
-// adm ipfailover` and is configured by the environment variables OPENSHIFT_HA_*.
+// adm ipfailover` and is configured by the OPENSHIFT_HA_* environment variables.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, high availability;
 // keepalived.conf(5).

@@ -19,8 +19,8 @@ import (
 // version. The name of a map identifies its layout:
 //
 //   - Maps with the same name have the same fields at the same offsets. A later version can append
-//     fields to the value. The value 0 of such a field means what the earlier version does. If only
-//     the size differs, a new process copies the entries.
+//     fields to the value. The value 0 of such a field selects the behavior of the earlier version.
+//     If only the size differs, a new process copies the entries.
 //   - If a version moves a field or changes its meaning, it renames the map, for example from flows
 //     to flows_2. The rights in such a map are revoked before a new process uses its own map. Then
 //     all packets pass the network stack, with its rules, until the pods have rights again.
@@ -35,8 +35,9 @@ func kindOf(name string) string {
 	return kind
 }
 
-// copiedMap is a map whose entries are copied, because its values have another size in a previous
-// process. If such a process ended before it had replaced all programs, there are several maps.
+// copiedMap is a map whose entries are copied, because its values have a different size in a
+// previous process. If such a process ended before it had replaced all programs, there are several
+// maps.
 type copiedMap struct {
 	own, former *ebpf.Map
 	isRights    bool
@@ -87,7 +88,7 @@ func (p *programs) adopt() error {
 	var key, value []byte
 	for entries := p.locals.Iterate(); entries.Next(&key, &value); {
 		if address, ok := netip.AddrFromSlice(key); ok {
-			// The program is attached to a device without a name again.
+			// The name of the device is unknown, so setLocal will attach the program to the device again.
 			rights := Rights(binary.NativeEndian.Uint32(value[localRights:]))
 			p.localsOf[address] = attachedLocal{Local{Rights: rights}, int(binary.NativeEndian.Uint32(value[localDevice:]))}
 		}
@@ -125,7 +126,8 @@ func (p *programs) closeCopied() {
 	p.copied = nil
 }
 
-// copyMap copies the entries of a map whose values have another size. It keeps existing entries.
+// copyMap copies the entries of a map whose values have a different size. It keeps existing
+// entries.
 func copyMap(own, former *ebpf.Map) error {
 	if own.KeySize() != former.KeySize() {
 		return fmt.Errorf("copy entries of eBPF map %s: the keys have another size", own)
@@ -158,7 +160,7 @@ func restrictFormer(pods map[netip.Addr]Local) error {
 	})
 }
 
-// restrictMap removes the rights that pods do not have in the given list from a map.
+// restrictMap removes from a map all rights that are not in pods.
 func restrictMap(locals *ebpf.Map, pods map[netip.Addr]Local) error {
 	changed := map[netip.Addr][]byte{} // nil if the pod is not in the list
 	var key, value []byte
@@ -194,8 +196,8 @@ func restrictMap(locals *ebpf.Map, pods map[netip.Addr]Local) error {
 	return errors.Join(errs...)
 }
 
-// revokeOtherLayouts removes all rights from the programs of previous processes whose rights have
-// another layout. Without rights, the programs pass all packets to the stack.
+// revokeOtherLayouts removes all rights from the programs of previous processes whose rights have a
+// different layout. Without rights, the programs pass all packets to the stack.
 func revokeOtherLayouts() error {
 	return eachFormerMap(func(name string, m *ebpf.Map) (bool, error) {
 		if name == localsMap || kindOf(name) != localsMap {
@@ -224,7 +226,7 @@ func revokeFormer() error {
 // all matches all keys of a map.
 func all([]byte) bool { return true }
 
-// deleteEntries deletes the entries of a map for whose keys a function returns true.
+// deleteEntries deletes the map entries whose keys satisfy matches.
 func deleteEntries(m *ebpf.Map, matches func(key []byte) bool) error {
 	var keys [][]byte
 	var key, value []byte
@@ -243,7 +245,7 @@ func deleteEntries(m *ebpf.Map, matches func(key []byte) bool) error {
 	return errors.Join(errs...)
 }
 
-// formerMaps returns the maps of previous processes' programs that have a name.
+// formerMaps returns the maps with the given name that belong to previous processes' programs.
 func formerMaps(name string) (formers []*ebpf.Map, err error) {
 	err = eachFormerMap(func(present string, m *ebpf.Map) (bool, error) {
 		if present != name {

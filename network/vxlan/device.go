@@ -49,7 +49,7 @@ func (d Device) configure(link netlink.Link, p *programs, peers map[netip.Prefix
 }
 
 // create returns the device. It creates the device if necessary, and replaces a device that has
-// other settings.
+// different settings.
 func (d Device) create() (link netlink.Link, isNew bool, err error) {
 	link, err = find(d.Name)
 	if err != nil {
@@ -82,8 +82,8 @@ func (d Device) create() (link netlink.Link, isNew bool, err error) {
 	return link, true, nil
 }
 
-// attach makes a program the only program with a priority at a tc hook of the device. It atomically
-// replaces a previous process's program.
+// attach makes a program the only program with the given priority at a tc hook of the device. It
+// atomically replaces a previous process's program.
 func attach(link netlink.Link, parent uint32, priority uint16, program *ebpf.Program) error {
 	if err := addHooks(link); err != nil {
 		return err
@@ -98,7 +98,7 @@ func attach(link netlink.Link, parent uint32, priority uint16, program *ebpf.Pro
 	return nil
 }
 
-// addHooks adds the tc hooks to a device unless they exist. The qdisc "ingress" has only one hook,
+// addHooks adds the tc hooks to a device unless they exist. The "ingress" qdisc has only one hook,
 // at which both programs would see the packets that arrive.
 func addHooks(link netlink.Link) error {
 	name := link.Attrs().Name

@@ -78,8 +78,9 @@ func (t *Tunnel) Connect(pods map[netip.Addr]Local) error {
 	return t.programs.connect(t.locals)
 }
 
-// connect sets the pods that have direct connections. It then no longer needs the previous
-// processes' maps. Their programs can remain at the devices of pods without rights.
+// connect sets the pods that have direct connections. After that, the previous processes' maps are
+// no longer needed. The programs of these processes can remain attached to the devices of pods
+// without rights.
 func (p *programs) connect(pods map[netip.Addr]Local) error {
 	err := p.setLocals(pods)
 	p.copyConnections()
@@ -96,8 +97,9 @@ func (p *programs) connect(pods map[netip.Addr]Local) error {
 	return errors.Join(errs...)
 }
 
-// Restrict removes the rights that pods do not have in the given list. It does not add rights.
-// Until Connect has replaced the programs of previous processes, it restricts these too.
+// Restrict removes the rights that the given pods do not have, and all rights of other pods. It
+// does not add rights. Until Connect has replaced the programs of previous processes, Restrict also
+// removes rights from these programs.
 func (t *Tunnel) Restrict(pods map[netip.Addr]Local) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -252,7 +254,7 @@ func (t *Tunnel) Age() error {
 	return t.age(now)
 }
 
-// uptime returns the time since the start of the host, in seconds.
+// uptime returns the time since the host booted, in seconds.
 func uptime() (uint32, error) {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
@@ -278,8 +280,7 @@ func (t *Tunnel) age(now uint32) error {
 	err := p.eachFlow(func(key, value []byte) bool {
 		address, _ := netip.AddrFromSlice(key[flowLocal : flowLocal+4])
 		pod, exists := p.localsOf[address]
-		// The difference can be negative, because the program can have read the clock before the
-		// call.
+		// The difference can be negative, because the program might have read the clock before the call.
 		age := int32(now - binary.NativeEndian.Uint32(value[flowTime:]))
 		ended := !exists || age >= timeout(binary.NativeEndian.Uint32(value[flowState:]))
 		if !ended {
@@ -294,7 +295,7 @@ func (t *Tunnel) age(now uint32) error {
 	return p.setShares(connections)
 }
 
-// setShares sets the numbers of connections of projects. The programs count only new connections.
+// setShares sets each project's number of connections. The programs count only new connections.
 func (p *programs) setShares(connections map[uint32]uint32) error {
 	var errs []error
 	var unused []uint32

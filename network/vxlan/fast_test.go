@@ -253,7 +253,7 @@ func restartedProcessKeepsConnections(t *testing.T, one, two podHost) {
 }
 
 // TestRestartSendsNoPacketsToTheStack sends packets through an open connection while the process
-// starts. The last start fails, because the VXLAN device cannot have the MTU.
+// starts. The last start fails, because the VXLAN device cannot have the requested MTU.
 func TestRestartSendsNoPacketsToTheStack(t *testing.T) {
 	onEachPath(t, restartSendsNoPacketsToTheStack)
 }

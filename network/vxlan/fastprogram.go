@@ -195,7 +195,8 @@ func compatible(m *kernelMaps, local, remote int16) asm.Instructions {
 	)
 }
 
-// mapped stores the IPv4 address at an offset of the stack in the form that the maps use.
+// mapped converts the IPv4 address at a stack offset to the form that the maps use, and stores the
+// result on the stack.
 func mapped(to, address int16) asm.Instructions {
 	return asm.Instructions{
 		asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, to, asm.R1, asm.DWord),
@@ -359,7 +360,7 @@ func toPod(m *kernelMaps) asm.Instructions {
 // responses must return through the stack. If the stack has translated a connection's addresses,
 // the connection can have the same key as one of the pod's direct connections. Therefore, the pod
 // opens no more direct connections to this port. recordStack continues at the label "recorded". It
-// does not change R6, R7 and R8.
+// does not change R6, R7 or R8.
 func recordStack(m *kernelMaps) asm.Instructions {
 	return join(
 		asm.Instructions{
@@ -393,8 +394,8 @@ func recordStack(m *kernelMaps) asm.Instructions {
 	)
 }
 
-// tcpFrame copies the headers of a TCP packet to the stack. It jumps to a label if the packet is
-// not an IPv4 packet without options that is a complete TCP packet.
+// tcpFrame copies the headers of a TCP packet to the stack. It jumps to a label unless the packet
+// is an unfragmented TCP packet with an IPv4 header without options.
 func tcpFrame(other string) asm.Instructions {
 	const version, fragmented = 0x45, 0x3fff
 	return join(

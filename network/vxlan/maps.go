@@ -47,9 +47,9 @@ const (
 	settingsSize     = settingsReplicas + 8 // a multiple of 8
 
 	// peerGateway is the offset of the node's address in its IPv4 subnet, in network byte order.
-	// peerDevice is the offset of the index of the device for packets of direct connections. It is
-	// 0 if there are no direct connections to the subnet. peerHop is the offset of the node's
-	// address, in network byte order, if these packets are not in VXLAN. Otherwise, it is 0.
+	// peerDevice is the offset of the index of the device for packets of direct connections. It is 0
+	// if there are no direct connections to the subnet. peerHop is the offset of the node's address,
+	// in network byte order, if these packets are not encapsulated in VXLAN. Otherwise, it is 0.
 	peerAddress, peerFlags, peerVNI, peerGateway, peerDevice, peerHop = 0, 4, 8, 12, 16, 20
 
 	peerSize = 24
@@ -78,17 +78,17 @@ type kernelMaps struct {
 	settings, peers, pods *ebpf.Map
 	// networks contains the networks of all pods.
 	networks *ebpf.Map
-	// exits contains the peers at which packets from this node's pods leave the cluster. gates
-	// contains the marks of projects whose packets leave the cluster at this node, by network ID.
-	// owners contains the hosts that can send responses from machines outside of the cluster.
+	// exits contains the peers at which packets from this node's pods leave the cluster. gates maps
+	// network IDs to the marks of projects whose packets leave the cluster at this node. owners
+	// contains the hosts that can send responses from machines outside of the cluster.
 	exits, gates, owners *ebpf.Map
-	// replicas contains the hosts that receive multicast packets, by number.
+	// replicas maps numbers to the hosts that receive multicast packets.
 	replicas *ebpf.Map
 	// locals contains the pods on this node that have direct connections. flows contains the
 	// connections. pairs contains the times at which pods opened connections through services. See
 	// Local.
 	locals, flows, pairs *ebpf.Map
-	// shares contains the numbers of connections of projects. See Local.share.
+	// shares contains each project's number of connections. See Local.share.
 	shares *ebpf.Map
 	// clock contains the time, in seconds, of the last call to Age.
 	clock *ebpf.Map
@@ -110,8 +110,8 @@ type programs struct {
 	unusable map[int]string
 
 	localsOf map[netip.Addr]attachedLocal
-	// former contains the addresses of pods that were removed after the last call to Age. Before
-	// the first call, isAged is false, and pods of a previous process can have been removed too.
+	// former contains the addresses of pods that were removed after the last call to Age. Before the
+	// first call, isAged is false, and pods of a previous process might have been removed too.
 	former       map[netip.Addr]bool
 	isAged       bool
 	copied       []copiedMap
@@ -156,7 +156,7 @@ type mapSpec struct {
 	spec   ebpf.MapSpec
 }
 
-// specs returns the maps of this version. See adopt.go for changes of their layouts.
+// specs returns the maps of this version. See adopt.go for changes to their layouts.
 func (p *programs) specs() []mapSpec {
 	const dynamic = 1 // BPF_F_NO_PREALLOC
 	return []mapSpec{

@@ -28,7 +28,7 @@ func isMulticast(label string) asm.Instructions {
 	}
 }
 
-// isCopy lets packets pass that the program sent as copies, because they already have a tunnel key.
+// isCopy passes the copies that the program has sent, because they already have a tunnel key.
 func isCopy() asm.Instructions {
 	return asm.Instructions{
 		asm.LoadMem(asm.R1, asm.R6, skbMark, asm.Word),

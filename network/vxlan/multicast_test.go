@@ -104,8 +104,8 @@ func TestMulticastReachesAllNodes(t *testing.T) {
 	if vni := wire.vni("last"); vni != 12 {
 		t.Errorf("the network ID is %d", vni)
 	}
-	// The host that is not a node receives no copy: the first packet that it receives is another
-	// packet.
+	// The host that is not a node receives no copy: the first packet that it receives is a different
+	// one.
 	end := vxlanpacket.Packet{VNI: 77, MAC: make(net.HardwareAddr, 6), Source: one.address, Target: appliance.address, Payload: "end"}
 	one.Do(t, func() error {
 		conn, err := net.Dial("udp4", netip.AddrPortFrom(appliance.address, Port).String())

@@ -28,8 +28,8 @@ type podHost struct {
 
 const podDevice = "pod0"
 
-// newPodHosts returns two hosts with a pod each, which echoes connections on port 80. Their rules
-// drop all TCP packets that pass the forward hook of the network stack.
+// newPodHosts returns two hosts with one pod each. The pods echo the data that they receive on port
+// 80. The hosts' rules drop all TCP packets that pass the forward hook of the network stack.
 func newPodHosts(t *testing.T) (one, two podHost) {
 	t.Helper()
 	first, second := newHosts(t)
@@ -44,7 +44,7 @@ func newPodHosts(t *testing.T) (one, two podHost) {
 	return one, two
 }
 
-// newSegmentHosts returns two hosts with a pod each, as newPodHosts does. The hosts share a network
+// newSegmentHosts returns two hosts with one pod each, like newPodHosts. The hosts share a network
 // segment, and have no VXLAN device.
 func newSegmentHosts(t *testing.T) (one, two podHost) {
 	t.Helper()
@@ -56,7 +56,7 @@ func newSegmentHosts(t *testing.T) (one, two podHost) {
 	hosts := []*host{newHost(t, "one", 1), newHost(t, "two", 2)}
 	for i, h := range hosts {
 		hosttest.Run(t, fmt.Sprintf("ip link add segment%d type veth peer name segment netns %s && ip link set segment%[1]d master segment up", i, h.Name))
-		// The kernel deletes the devices of a deleted namespace later.
+		// The kernel deletes the devices of a deleted namespace with a delay.
 		t.Cleanup(func() { hosttest.Run(t, fmt.Sprintf("ip link delete segment%d", i)) })
 		h.run("ip", "address", "add", segmentAddress(i).String()+"/24", "dev", "segment")
 		h.run("ip", "link", "set", "segment", "up")
@@ -91,8 +91,8 @@ func (h *host) index(device string) (index int) {
 	return index
 }
 
-// onEachPath runs a test with hosts that exchange packets in VXLAN, and with hosts that share a
-// network segment.
+// onEachPath runs a test with hosts that exchange packets through VXLAN, and with hosts that share
+// a network segment.
 func onEachPath(t *testing.T, test func(t *testing.T, one, two podHost)) {
 	t.Helper()
 	for name, newHosts := range map[string]func(*testing.T) (one, two podHost){"VXLAN": newPodHosts, "segment": newSegmentHosts} {

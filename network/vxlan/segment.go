@@ -25,7 +25,7 @@ const (
 const skbType = 4
 
 // nextHop prepares the address to which a packet is sent on a network segment. The family is 0 if
-// the packet is sent in VXLAN. R0 points to the other node.
+// the packet is sent through VXLAN. R0 points to the other node.
 func nextHop() asm.Instructions {
 	return asm.Instructions{
 		asm.Mov.Imm(asm.R1, 0),
@@ -99,7 +99,7 @@ func segmentIngressProgram(m *kernelMaps) asm.Instructions {
 
 // setSegments attaches the programs to the devices on the network segments of the hosts, and
 // detaches them from all other devices. It does not replace programs of a previous process, because
-// the maps might not be complete yet. mtu is the MTU of pods. It returns the error of an unusable
+// the maps might not be complete yet. mtu is the MTU of pods. It returns the error for an unusable
 // device only once.
 func (p *programs) setSegments(peers map[netip.Prefix]Peer, mtu int) error {
 	desired := map[int]bool{}
@@ -147,8 +147,8 @@ func (p *programs) setSegments(peers map[netip.Prefix]Peer, mtu int) error {
 
 // checkSegment returns an error if direct connections cannot use a device. The frames of the device
 // must have Ethernet headers, and be large enough for the packets of pods: the stack reports larger
-// packets to the pods. If other filters or programs accepted packets before the programs, the stack
-// would get replies of connections that it does not know.
+// packets to the pods. If other filters or programs accepted packets before these programs see
+// them, the stack would get replies for connections that it does not know.
 func checkSegment(device netlink.Link, mtu int) error {
 	name := device.Attrs().Name
 	if device.Attrs().EncapType != "ether" {
@@ -211,7 +211,7 @@ func (p *programs) attachSegment(link netlink.Link) error {
 	return nil
 }
 
-// segmentHooks returns the programs by their tc hook.
+// segmentHooks returns the programs, keyed by tc hook.
 func segmentHooks(egress, ingress *ebpf.Program) map[uint32]*ebpf.Program {
 	return map[uint32]*ebpf.Program{netlink.HANDLE_MIN_EGRESS: egress, netlink.HANDLE_MIN_INGRESS: ingress}
 }
@@ -231,7 +231,7 @@ func segmentDevices() (map[int]bool, error) {
 	return devices, nil
 }
 
-// ownFilters returns the filters of all devices that contain programs for received packets.
+// ownFilters returns the filters, on all devices, that contain programs for received packets.
 func ownFilters() (own []*netlink.BpfFilter, err error) {
 	queues, err := netlink.QdiscList(nil)
 	if err != nil {

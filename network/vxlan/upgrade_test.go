@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// TestLayoutsHaveNames fails if a field moves. Then give the map another name, as adopt.go
+// TestLayoutsHaveNames fails if a field moves. In that case, give the map another name, as adopt.go
 // describes, unless the field was appended to the value.
 func TestLayoutsHaveNames(t *testing.T) {
 	fields := map[string]string{

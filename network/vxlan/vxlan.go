@@ -26,8 +26,9 @@
 //
 // The TCP packets of direct connections between pods (Local) bypass the kernel's network stack on
 // their nodes: a program at a pod's device sends them to this device, and the device's program
-// delivers them to the pod. Between hosts that share a network segment, they are not in VXLAN: the
-// program sends them to the host's device on the segment, which also has programs (segment.go).
+// delivers them to the pod. Between hosts that share a network segment, these packets are not
+// encapsulated in VXLAN: the program sends them to the host's device on the segment, which also has
+// programs (segment.go).
 //
 // Each of the other nodes receives a copy of a pod's multicast packet, which package multicast
 // delivers there.
@@ -106,21 +107,21 @@ type Peer struct {
 type Networks struct {
 	// Plugin is the cluster's network plugin.
 	Plugin string
-	// Pods contains the network IDs of the node's pods. It omits pods whose network ID is not
-	// known.
+	// Pods maps the addresses of the node's pods to their network IDs. It omits pods whose network ID
+	// is not known.
 	Pods map[netip.Addr]uint32
-	// Remotes contains the network IDs of pods on other nodes, by IPv4 address, in multitenant
-	// mode. It omits pods whose network ID is not known.
+	// In multitenant mode, Remotes maps the IPv4 addresses of pods on other nodes to their network
+	// IDs. It omits pods whose network ID is not known.
 	Remotes map[netip.Addr]uint32
 	// Exits maps the addresses of this node's pods to the other hosts at which their packets leave
 	// the cluster.
 	Exits map[netip.Addr]Exit
-	// Gates contains, by project network ID, the marks for packets that leave the cluster at this
+	// Gates maps the network IDs of projects to the marks for packets that leave the cluster at this
 	// node.
 	Gates map[uint32]uint32
 	// Owners lists hosts that can send responses from machines outside of the cluster.
 	Owners []netip.Addr
-	// Multicast means that nodes exchange pods' multicast packets (package multicast).
+	// Multicast indicates whether nodes exchange pods' multicast packets (package multicast).
 	Multicast bool
 }
 

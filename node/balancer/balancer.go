@@ -3,7 +3,7 @@
 // A node's kubeconfigs contain a local address. The balancer listens on that address, checks each
 // API server every second, and forwards each connection to the first server that is serving. When
 // an API server stops serving, the balancer closes its connections, so that the clients connect to
-// another server. The list of API servers comes from the service `kubernetes`. It is stored in a
+// another server. The list of API servers comes from the `kubernetes` service. It is stored in a
 // file for the next start.
 package balancer
 
@@ -43,8 +43,8 @@ type Balancer struct {
 	HTTP *http.Client
 	// Watch calls changed with each new list of API servers until ctx is done.
 	Watch func(ctx context.Context, changed func([]string))
-	// Serves, if set, gets a value when an API server starts serving. Values that are not received
-	// yet are combined.
+	// Serves, if set, gets a value when an API server starts serving. Values that have not been
+	// received yet are combined into one.
 	Serves chan<- struct{}
 	// Save stores a new list of API servers for the next start.
 	Save func([]string) error
@@ -66,7 +66,7 @@ type backend struct {
 // Name returns the component's name.
 func (b *Balancer) Name() string { return "balancer" }
 
-// Run forwards connections until ctx is done. It calls ready when it listens.
+// Run forwards connections until ctx is done. It calls ready once it is listening.
 func (b *Balancer) Run(ctx context.Context, ready func()) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", b.Address)
 	if err != nil {

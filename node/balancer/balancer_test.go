@@ -151,7 +151,7 @@ func TestPreviousServerIsKeptUntilListedServerServes(t *testing.T) {
 	eventually.True(t, "the listed server responds", func() bool { return name(client, url) == "listed" })
 }
 
-// The masters were restored on machines with other addresses.
+// The masters were restored on machines with different addresses.
 func TestPublicAddressIsUsedWhileNoListedServerServes(t *testing.T) {
 	lost, public, restored := newServer(t, "lost"), newServer(t, "public"), newServer(t, "restored")
 	b := &Balancer{Servers: []string{lost.address()}, Public: public.address()}

@@ -32,8 +32,8 @@ func (b *Balancer) Connect(config *rest.Config) error {
 	return nil
 }
 
-// WatchService returns a function that watches the endpoints of a service in the namespace
-// "default", such as `kubernetes`, in which each API server registers itself.
+// WatchService returns a function that watches the endpoints of a service in the "default"
+// namespace, such as `kubernetes`, in which each API server registers itself.
 func WatchService(client kubernetes.Interface, service string) func(context.Context, func([]string)) {
 	return func(ctx context.Context, changed func([]string)) {
 		factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
@@ -57,7 +57,7 @@ func WatchService(client kubernetes.Interface, service string) func(context.Cont
 }
 
 // addresses returns the sorted host:port addresses in endpoint slices. It omits the DNS server's
-// ports in the service `kubernetes`.
+// ports in the `kubernetes` service.
 func addresses(objects []any) (list []string) {
 	for _, object := range objects {
 		slice := object.(*discoveryv1.EndpointSlice)

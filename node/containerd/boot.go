@@ -18,7 +18,7 @@ const bootFile = "boot"
 
 // cleanState empties dir if it belongs to an earlier boot, because the PIDs, sockets and mounts in
 // dir are then stale or refer to something else. It keeps dir if it belongs to the current boot, so
-// that running containers continue. It then marks dir with the current boot's ID.
+// that running containers keep running. It then marks dir with the current boot's ID.
 func cleanState(dir string) error {
 	current, err := boot.ID("/proc")
 	if err != nil {

@@ -4,7 +4,7 @@
 // containerd writes only to its Runtime's directories, so it neither conflicts with another
 // containerd on the machine nor leaves files elsewhere: images and snapshots are in Root, and
 // everything that belongs to the current boot (sockets, the state of running containers, network
-// namespaces) is in State. Its configuration file is generated at each start from Runtime's fields.
+// namespaces) is in State. Its configuration file is generated on each start from Runtime's fields.
 // Do not edit the file: each supported setting is a field.
 //
 // Containers and their shims outlive containerd: a new containerd process finds them in State and
@@ -22,7 +22,7 @@ import (
 )
 
 // stopTimeout is the maximum time that containerd may take to exit after SIGTERM. It is short
-// because containerd only has to close its database: containers continue without it.
+// because containerd only has to close its database: containers keep running without it.
 const stopTimeout = 10 * time.Second
 
 // Runtime is a host's containerd. All paths are absolute.

@@ -40,7 +40,7 @@ func logged(t *testing.T, r containerd.Runtime, command *exec.Cmd) string {
 	return log.String()
 }
 
-// assertQuiet checks that containerd logged no error.
+// assertQuiet checks that containerd logged no errors.
 func assertQuiet(t *testing.T, log string) {
 	t.Helper()
 	// Ignore the error that containerd logs if it is stopped during garbage collection.

@@ -11,7 +11,7 @@ import (
 	criapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// readyInterval is the interval between checks whether containerd is ready.
+// readyInterval is the interval between checks of whether containerd is ready.
 const readyInterval = 50 * time.Millisecond
 
 // WaitReady returns nil when containerd's CRI plugin can run containers (the CRI condition

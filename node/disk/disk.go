@@ -26,9 +26,9 @@ import (
 
 const (
 	checkInterval = 250 * time.Millisecond
-	// Guard acts if less than 1/minFreeDivisor of a disk, or less than maxMinFree bytes, is free.
-	// The kubelet evicts pods earlier, at 10% of free space. Guard starts to measure writes at
-	// twice its own threshold.
+	// Guard acts if the free space on a disk is less than 1/minFreeDivisor of the disk and less than
+	// maxMinFree bytes. The kubelet evicts pods earlier, at 10% of free space. Guard starts to measure
+	// writes at twice its own threshold.
 	minFreeDivisor = 25
 	maxMinFree     = 2 << 30
 	// maxWritten is the maximum number of bytes that a pod may write between two checks while a

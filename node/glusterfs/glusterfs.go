@@ -1,5 +1,5 @@
 // Package glusterfs implements the kubelet's plugin for GlusterFS volumes, which Kubernetes removed
-// in 1.26. It mounts them in user space with the program mount.glusterfs. The mount options are the
+// in 1.26. It mounts them in user space with the mount.glusterfs program. The mount options are the
 // same as in Kubernetes' former plugin.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, persistent volumes.

@@ -81,8 +81,8 @@ func (a *access) check(ctx context.Context, name string, image *criapi.ImageSpec
 		return resp, err
 	}
 	if len(image.GetAnnotations()) == 0 {
-		// The kubelet has already decided that the pod may use the image, and now reads the image's
-		// user. If the record has been deleted in the meantime, the decision may be wrong.
+		// The kubelet has already decided that the pod may use the image, and now reads the image's user.
+		// If the record has been deleted since then, the decision might be wrong.
 		return nil, status.Error(codes.FailedPrecondition, "the image must be pulled again")
 	}
 	return &criapi.ImageStatusResponse{}, nil

@@ -40,8 +40,8 @@ func TestKubeletPullsImageWithoutRecordAgain(t *testing.T) {
 		if visible, err := sees(name, podAnnotations("2")); visible || err != nil {
 			t.Errorf("another pod sees %s without a record: %t, %v", name, visible, err)
 		}
-		// The kubelet is already creating a container, and the record has been deleted in the
-		// meantime.
+		// The kubelet is already creating a container, but the record has been deleted since its
+		// decision.
 		if _, err := sees(name, nil); status.Code(err) != codes.FailedPrecondition {
 			t.Errorf("the user of %s without a record: %v", name, err)
 		}

@@ -242,7 +242,7 @@ func decompress(file io.Reader) (io.ReadCloser, error) {
 }
 
 // checkTar returns stream with all its data, or an error if stream does not begin like a tar
-// archive (the field "magic" in the first header).
+// archive (the "magic" field in the first header).
 func checkTar(stream io.ReadCloser) (io.ReadCloser, error) {
 	const magicOffset, magic = 257, "ustar"
 	buffered := bufio.NewReader(stream)

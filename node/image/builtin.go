@@ -133,9 +133,9 @@ func checksum(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// buildID returns an ID of the content of the program at path. It is the Go linker's build ID (go
-// tool buildid), which can be read without reading the whole file. If there is no build ID, the
-// checksum is returned.
+// buildID returns an ID that identifies the content of the program at path. It is the Go linker's
+// build ID (go tool buildid), which can be read without reading the whole file. If there is no
+// build ID, the checksum is returned.
 func buildID(path string) (string, error) {
 	binary, err := elf.Open(path)
 	if err != nil {

@@ -110,7 +110,7 @@ func (d *download) layer(ctx context.Context, desc ocispec.Descriptor) error {
 	return d.prove(ctx, desc)
 }
 
-// fetch downloads a blob and compares its digest. If the store does not contain the blob, fetch
+// fetch downloads a blob and checks its digest. If the store does not contain the blob, fetch
 // stores it.
 func (d *download) fetch(ctx context.Context, desc ocispec.Descriptor) error {
 	fetcher := &countedFetcher{next: d.fetcher, json: !images.IsLayerType(desc.MediaType)}
@@ -203,8 +203,8 @@ func checkManifest(config ocispec.Descriptor, layers []ocispec.Descriptor) error
 	return nil
 }
 
-// bare removes the fields from a descriptor that containerd would use: containerd would connect to
-// the URLs without this package's dialer, and copy annotations to snapshot labels.
+// bare removes, from a descriptor, the fields that containerd would use: containerd would connect
+// to the URLs without this package's dialer, and copy annotations to snapshot labels.
 func bare(desc ocispec.Descriptor) ocispec.Descriptor {
 	desc.URLs, desc.Data, desc.Annotations = nil, nil, nil
 	return desc

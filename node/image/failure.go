@@ -19,9 +19,9 @@ import (
 
 var errInvalidName = errors.New("invalid name")
 
-// failure returns the error of a failed pull for the pod's status. It contains the registry's name
-// and one of a few reasons. Only the node's log contains the server's response, because the pod's
-// author might not be allowed to access the server.
+// failure returns the error that the pod's status contains for a failed pull. It contains the
+// registry's name and one of a few reasons. Only the node's log contains the server's response,
+// because the pod's author might not be allowed to access the server.
 func failure(registry string, err error) error {
 	code, reason := codes.Unknown, "the image cannot be pulled; the log of the node has the cause"
 	rejection := (*rejection)(nil)

@@ -40,7 +40,7 @@ func (h hosts) of(ctx context.Context, credentials credentialsFunc) docker.Regis
 		if err != nil {
 			return nil, fmt.Errorf("find hosts.toml: %w", err)
 		}
-		// These servers were specified by the administrator. The file for all registries does not
+		// The administrator specified these servers, except that the file for all registries does not
 		// specify the registry itself.
 		for _, host := range configured {
 			if host.Host != registry || filepath.Base(dir) != defaultDir {

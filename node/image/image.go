@@ -2,13 +2,13 @@
 // programs on the host (pause, tools, slipway itself), image archives that an administrator
 // provides, and images that Service pulls from registries for pods.
 //
-// Created images are reproducible: the same programs result in the same digest on each host and at
+// Created images are reproducible: the same programs result in the same digest on each host and on
 // each start, and existing images are not created again. They are pinned, so that the kubelet keeps
 // them when the disk is full.
 //
-// Registries are configured in the directory registries.d in the data directory. It contains a
+// Registries are configured in the registries.d directory in the data directory. It contains a
 // directory for each registry, named <host>[:port] (or _default for all other registries), with a
-// file hosts.toml. To try a mirror first:
+// hosts.toml file. To try a mirror first:
 //
 //	# registries.d/registry.example.com/hosts.toml
 //	server = "https://registry.example.com"
@@ -17,7 +17,7 @@
 //	  capabilities = ["pull", "resolve"]
 //	  ca = "/etc/ssl/certs/mirror.example.com.crt"
 //
-// Service reads the file for each pull. containerd's docs/hosts.md describes the format.
+// Service reads the file on each pull. containerd's docs/hosts.md describes the format.
 package image
 
 import (
@@ -36,29 +36,29 @@ import (
 const (
 	// PauseName is the pod sandbox image.
 	PauseName = "localhost/slipway-pause:current"
-	// ToolsName is an image with a shell and common small programs, for jobs, examples and
+	// ToolsName is the name of an image with a shell and common small programs, for jobs, examples and
 	// troubleshooting.
 	ToolsName = "localhost/slipway-tools:current"
-	// SelfName is Slipway's own image, for its components that run in pods.
+	// SelfName is the name of Slipway's own image, for its components that run in pods.
 	SelfName = "localhost/slipway:current"
-	// DeployerName is the image for deployer pods.
+	// DeployerName is the name of the image for deployer pods.
 	DeployerName = "localhost/slipway-deployer:current"
 	// BuilderName is the image for build pods.
 	BuilderName = buildpod.Image
-	// RouterName is the image for router pods. It exists on hosts with HAProxy.
+	// RouterName is the name of the image for router pods. The image exists on hosts with HAProxy.
 	RouterName = "localhost/slipway-router:current"
-	// FailoverName is the image for the pods that `oc adm ipfailover` creates. It exists on hosts
-	// with keepalived.
+	// FailoverName is the name of the image for the pods that `oc adm ipfailover` creates. The image
+	// exists on hosts with keepalived.
 	FailoverName = "localhost/slipway-ipfailover:current"
-	// DeschedulerName is the image for the descheduler's Jobs.
+	// DeschedulerName is the name of the image for the descheduler's Jobs.
 	DeschedulerName = "localhost/slipway-descheduler:current"
-	// EgressRouterName, EgressHTTPProxyName and EgressDNSProxyName are the images for egress router
-	// pods. The node creates them when a pod needs them.
+	// EgressRouterName, EgressHTTPProxyName and EgressDNSProxyName are the names of the images for
+	// egress router pods. The node creates these images when a pod needs them.
 	EgressRouterName    = "localhost/slipway-egress-router:current"
 	EgressHTTPProxyName = "localhost/slipway-egress-http-proxy:current"
 	EgressDNSProxyName  = "localhost/slipway-egress-dns-proxy:current"
-	// OAuthProxyName is the image for the sidecar that restricts access to an application to the
-	// cluster's users. The node creates it when a pod needs it.
+	// OAuthProxyName is the name of the image for the sidecar that restricts access to an application
+	// to the cluster's users. The node creates the image when a pod needs it.
 	OAuthProxyName = "localhost/slipway-oauth-proxy:current"
 )
 
@@ -109,7 +109,7 @@ type Store struct {
 }
 
 // connect returns a client, which the caller must close. If containerd is not running yet, calls
-// fail until it runs.
+// fail until it is running.
 func (s Store) connect() (*client.Client, error) {
 	c, err := client.New(s.Socket, client.WithDefaultNamespace(namespace))
 	if err != nil {

@@ -20,7 +20,8 @@ import (
 // pollInterval is the interval between calls to poll's condition.
 const pollInterval = 50 * time.Millisecond
 
-// Loader is the component that loads the images that every node needs, once after it starts.
+// Loader is the component that loads the images that every node needs. It loads them once, after
+// the component starts.
 type Loader struct {
 	// Store is the target store. Its containerd need not be running yet.
 	Store Store
@@ -47,9 +48,9 @@ type Loader struct {
 // Name returns the component's name.
 func (l Loader) Name() string { return "images" }
 
-// Run loads the pod sandbox image and the tools image, and then calls ready, because pods can
-// start. After that, it loads the other images one by one. It fails only if it cannot load the pod
-// sandbox image. Errors from other images are logged. It returns when ctx is done.
+// Run loads the pod sandbox image and the tools image, and then calls ready, because pods can now
+// start. After that, it loads the rest of the images one by one. It fails only if it cannot load
+// the pod sandbox image. Errors from other images are logged. It returns when ctx is done.
 func (l Loader) Run(ctx context.Context, ready func()) error {
 	err := l.loadPause(ctx)
 	if ctx.Err() != nil {
@@ -78,7 +79,7 @@ func (l Loader) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// try logs the error of a step, because the node also works without the image.
+// try logs the error of a step, because the node works even without the image.
 func (l Loader) try(ctx context.Context, step func(context.Context) error) {
 	if err := step(ctx); err != nil && ctx.Err() == nil {
 		slog.ErrorContext(ctx, "cannot load image", "component", l.Name(), "error", err)

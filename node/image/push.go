@@ -35,9 +35,9 @@ type Registry struct {
 	User, Password string
 }
 
-// Push copies an image, for this host's platform, to a registry under the name to, such as
-// docker-registry.default.svc:5000/shop/base:latest, and returns its digest in the registry. It
-// does not send layers that the registry already has.
+// Push copies an image, for this host's platform, to a registry, and returns its digest in the
+// registry. to is the image's new name, such as docker-registry.default.svc:5000/shop/base:latest.
+// Push does not send layers that the registry already has.
 //
 // Errors contain the image's name. A push fails if the image is not on this host, if its layers are
 // not stored as archives, or if the registry rejects the image.

@@ -279,7 +279,7 @@ func absolute(base, name string) string {
 	return path.Join("/", base, name)
 }
 
-// line returns the first line of a command.
+// line returns the number of a command's first line.
 func line(command instructions.Command) int {
 	for _, location := range command.Location() {
 		return location.Start.Line

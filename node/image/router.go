@@ -11,7 +11,7 @@ import (
 // matters only inside the pod.
 const routerAccount = "haproxy"
 
-// capNetBindService is the number of the capability CAP_NET_BIND_SERVICE in capabilities(7), which
+// capNetBindService is the number of the CAP_NET_BIND_SERVICE capability in capabilities(7), which
 // allows binding ports below 1024.
 const capNetBindService = 10
 
@@ -45,8 +45,8 @@ func Router(haproxy string) (Image, error) {
 	}, nil
 }
 
-// fileCapability returns a value for a file's attribute security.capability that grants one
-// capability to any user: the structure vfs_cap_data from capabilities(7), version 2.
+// fileCapability returns a value for a file's security.capability attribute that grants one
+// capability to any user: the vfs_cap_data structure from capabilities(7), version 2.
 func fileCapability(number int) string {
 	const version2, effective = 0x02000000, 1
 	value := binary.LittleEndian.AppendUint32(nil, version2|effective)

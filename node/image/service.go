@@ -73,7 +73,8 @@ func (*Service) Name() string { return "image-service" }
 // limit.
 const maxMessage = 16 << 20
 
-// Run serves requests until ctx is done. It is ready when it listens. Calls wait for containerd.
+// Run serves requests until ctx is done. It is ready once it is listening. Calls wait for
+// containerd.
 func (s *Service) Run(ctx context.Context, ready func()) error {
 	listener, err := unixsocket.Listen(s.Socket)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 const maxSignatures = 4 << 20
 
 // checkPolicy returns an error unless the node's signature policy allows an image. The file is read
-// for each pull.
+// on each pull.
 func (p *puller) checkPolicy(ctx context.Context, ref reference.Named, digest string, credentials credentialsFunc) error {
 	rules, err := policy.Read(p.policyFile)
 	if err == nil {

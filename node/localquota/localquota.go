@@ -1,5 +1,5 @@
-// Package localquota limits the number of bytes that pods store in emptyDir volumes. It uses group
-// quotas in the node's file system.
+// Package localquota limits the number of bytes that pods can store in emptyDir volumes. It uses
+// group quotas in the node's file system.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, 2.5.1
 // (volumeConfig.localQuota).

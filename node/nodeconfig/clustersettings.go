@@ -21,9 +21,9 @@ const (
 	refreshInterval = 10 * time.Minute
 )
 
-// updatedVariable is the environment variable of a process that has restarted because the settings
-// have changed. If masters with different versions wrote the settings differently, the process
-// would otherwise restart continuously.
+// updatedVariable is the environment variable that marks a process that has restarted because the
+// settings have changed. Without this mark, the process would restart continuously if masters with
+// different versions wrote the settings differently.
 const updatedVariable = "SLIPWAY_CLUSTER_SETTINGS_UPDATED"
 
 // ClusterSettings is the component that updates a joined host's copy of the cluster's settings.
@@ -34,7 +34,8 @@ type ClusterSettings struct {
 	Fetch func(ctx context.Context) (string, error)
 	// Check returns an error if this program does not accept the settings.
 	Check func(settings string) error
-	// MasterServes has a value after a master has started. Its settings might have changed.
+	// MasterServes receives a value after a master has started, because the master's settings might
+	// have changed.
 	MasterServes <-chan struct{}
 }
 
@@ -49,7 +50,7 @@ func (c *ClusterSettings) Run(ctx context.Context, ready func()) error {
 	}
 	ready() // the process works with the previous settings
 	if restarted {
-		// Masters that already serve are no reason for another change.
+		// Masters that were already serving must not trigger another request.
 		select {
 		case <-c.MasterServes:
 		default:

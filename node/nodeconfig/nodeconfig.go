@@ -1,9 +1,9 @@
 // Package nodeconfig applies a node group's configuration to a node. In OpenShift 3, the pods of
-// the DaemonSet `sync` do this.
+// the `sync` DaemonSet do this.
 //
 //	annotation of the Node    →  ConfigMap  →  node-config.yaml  →  the process restarts
 //	names the configuration                                         ↓
-//	Node: hash, or the reason of a rejection        ←               ready, or reverted
+//	Node: hash, or the reason for a rejection       ←               ready, or reverted
 //
 // The control plane (package controller/nodegroup) selects the configuration for one node at a
 // time. Pods continue to run while the process restarts.

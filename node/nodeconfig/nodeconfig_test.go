@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/nodegroup"
 )
 
-// fixture is a node "second" in the group node-config-infra.
+// fixture is a node named "second" in the node-config-infra group.
 type fixture struct {
 	t      *testing.T
 	client *fake.Clientset

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Cgroups removes the cgroup root (such as /slipway) and its descendants, in each version 1
-// hierarchy and in version 2. A cgroup that contains processes is kept, and the error lists the
-// processes. Cgroups returns an error if root is the root of all cgroups.
+// Cgroups removes the cgroup at the path root (such as /slipway) and its descendants, in each
+// version 1 hierarchy and in version 2. A cgroup that contains processes is kept, and the error
+// lists the processes. Cgroups returns an error if root is the root of all cgroups.
 func Cgroups(root string) error {
 	dirs, err := cgroupDirs(root)
 	if err != nil {
@@ -30,8 +30,8 @@ func Cgroups(root string) error {
 	return errors.Join(errs...)
 }
 
-// InCgroup returns the processes in the cgroup root and its descendants, in any hierarchy, except
-// for the current process and its ancestors.
+// InCgroup returns the processes in the cgroup at the path root and its descendants, in any
+// hierarchy, except for the current process and its ancestors.
 func InCgroup(root string) ([]Process, error) {
 	if root == "" {
 		return nil, nil
@@ -59,8 +59,8 @@ func InCgroup(root string) ([]Process, error) {
 	return list, nil
 }
 
-// cgroupDirs returns the directory of the cgroup root in each mounted hierarchy, even if the
-// directory does not exist.
+// cgroupDirs returns the directory of the cgroup at the path root in each mounted hierarchy, even
+// if the directory does not exist.
 func cgroupDirs(root string) ([]string, error) {
 	if filepath.Clean("/"+root) == "/" {
 		return nil, fmt.Errorf("cgroup %q: cannot act on all cgroups of the host", root)

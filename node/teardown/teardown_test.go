@@ -43,8 +43,8 @@ func startProcess(t *testing.T, name string, args ...string) *exec.Cmd {
 // ownCgroup returns a cgroup that no concurrent test run uses.
 func ownCgroup(name string) string { return fmt.Sprintf("/slipway-test-%d-%s", os.Getpid(), name) }
 
-// startPods starts containerd with two pods in the cgroup root. Each pod has a container whose
-// process ignores SIGTERM.
+// startPods starts containerd with two pods in the cgroup at the path root. Each pod has a
+// container whose process ignores SIGTERM.
 func startPods(t *testing.T, root string) (r containerd.Runtime, daemon *containerdtest.Daemon) {
 	t.Helper()
 	r, programs := containerdtest.New(t)
@@ -111,8 +111,8 @@ func startPod(t *testing.T, runtime criapi.RuntimeServiceClient, name, root stri
 // dataDir returns the directory that contains all of r's data.
 func dataDir(r containerd.Runtime) string { return filepath.Dir(r.Root) }
 
-// assertNothing checks that no processes, mounts or cgroups of r remain, and none in the cgroup
-// root.
+// assertNothing checks that no processes, mounts or cgroups of r remain, and no processes in the
+// cgroup at the path root.
 func assertNothing(t *testing.T, r containerd.Runtime, root string) {
 	t.Helper()
 	for name, find := range map[string]func() ([]Process, error){

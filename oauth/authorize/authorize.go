@@ -91,7 +91,7 @@ func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
 }
 
 // challenges reports whether a request comes from a program that supports challenges: its client_id
-// is client.Challenging, or it has the header login.CSRFHeader.
+// is client.Challenging, or the request has the header whose name is login.CSRFHeader.
 func challenges(r *http.Request) bool {
 	return r.Form.Get("client_id") == client.Challenging || r.Header.Get(login.CSRFHeader) != ""
 }

@@ -113,8 +113,8 @@ func (a *Accounts) find(ctx context.Context, namespace, name string) (*Client, e
 	}, nil
 }
 
-// Owns reports whether a token's client still exists. The client does not require a valid redirect
-// URI. A client that is not a service account is assumed to exist.
+// Owns reports whether a token's client still exists. The client does not need to have a valid
+// redirect URI. A client that is not a service account is assumed to exist.
 func (a *Accounts) Owns(ctx context.Context, id string, token metav1.Object) (bool, error) {
 	namespace, name, err := serviceaccount.SplitUsername(id)
 	if err != nil {

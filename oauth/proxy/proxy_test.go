@@ -336,7 +336,7 @@ func TestForgedLoginsAreRejected(t *testing.T) {
 	if status, _, _, ok := p.get(t, "/", "Cookie: _oauth_proxy=eyJVc2VyIjoiYWxpY2UifQ"); status != http.StatusFound || ok {
 		t.Errorf("with a forged cookie: %d", status)
 	}
-	// A login cookie is not a session, because it seals other values.
+	// A login cookie is not accepted as a session cookie, because it contains other values.
 	sealed := ""
 	target, _ := url.Parse(p.url)
 	p.get(t, "/")

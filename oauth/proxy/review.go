@@ -10,8 +10,8 @@ import (
 )
 
 // Review checks whether the user who logs in has a permission. It is a SubjectAccessReview in
-// authorization.openshift.io/v1 without the fields user and groups, because the login's token can
-// check only its own user's permissions.
+// authorization.openshift.io/v1 without the user and groups fields, because the token that the
+// login returns can check only its own user's permissions.
 type Review struct {
 	Kind             string `json:"kind"`
 	APIVersion       string `json:"apiVersion"`

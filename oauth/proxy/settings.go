@@ -32,15 +32,16 @@ type Settings struct {
 	// RedirectURL is the URL that the OAuth server redirects the browser to. If it has no host, the
 	// request's host applies.
 	RedirectURL *url.URL
-	// CookieName is the name of the session cookie. CookieSecret is the secret that seals the
-	// cookie. CookieExpire is the time after which the cookie expires.
+	// CookieName is the name of the session cookie. CookieSecret is the secret that seals the cookie.
+	// CookieExpire is how long the cookie is valid.
 	CookieName, CookieSecret string
 	CookieExpire             time.Duration
 	// PassToken makes the proxy pass the user's token to the application.
 	PassToken bool
 	// Open matches the paths that can be accessed without a login.
 	Open []*regexp.Regexp
-	// Reviews admits users to the application. All reviews must allow the user.
+	// Reviews lists the reviews that decide which users can access the application. All of them must
+	// allow the user.
 	Reviews []Review
 	// API is the API server's URL. CAs contains paths to its CA bundles.
 	API string

@@ -131,7 +131,8 @@ func (o objects[T]) Delete(ctx context.Context, name string) error {
 }
 
 // about adds request information for the resource to a context, because errors take the resource's
-// name from it. The context of a page request has the information for another request.
+// name from the request information. The context of a page request contains information about that
+// page request instead.
 func (o objects[T]) about(ctx context.Context) context.Context {
 	return request.WithRequestInfo(ctx, &request.RequestInfo{APIGroup: o.resource.Group, Resource: o.resource.Resource})
 }

@@ -112,8 +112,8 @@ func (e *Endpoint) exchange(r *http.Request, c *client.Client) (Issued, *Problem
 	return issued, nil
 }
 
-// authenticate finds the client that sent a request and checks its secret. The secret is in the
-// Authorization header or in the form.
+// authenticate identifies the client that sent a request and checks the client's secret. The secret
+// is in the Authorization header or in the form.
 //
 // The response does not reveal which clients exist: it is the same for an unknown client and for a
 // wrong secret. If the request has no secret, the response is the same for every client that

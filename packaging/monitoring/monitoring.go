@@ -40,6 +40,6 @@ func Configuration(files Files) string {
 	).Replace(configuration)
 }
 
-// Rights returns the role and the role binding that allow the service account prometheus in a
+// Rights returns the role and the role binding that allow the prometheus service account in a
 // namespace to read the metrics. They are formatted as items of a List in YAML.
 func Rights(namespace string) string { return strings.ReplaceAll(rights, "${NAMESPACE}", namespace) }

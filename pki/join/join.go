@@ -55,7 +55,7 @@ type Response struct {
 	Registry string `json:"registry"`
 	// ServiceCA is the PEM-encoded CA bundle that verifies services' certificates.
 	ServiceCA string `json:"serviceCA"`
-	// Master is a Master in JSON, encrypted with Seal. It is set only for the role RoleMaster.
+	// Master is a Master in JSON, encrypted with Seal. It is set only if Role is RoleMaster.
 	Master []byte `json:"master,omitempty"`
 }
 
@@ -65,8 +65,8 @@ type Master struct {
 	// Name is the new member's name.
 	Etcd string `json:"etcd"`
 	Name string `json:"name"`
-	// Files contains the private keys that masters share, and their configuration, by path relative
-	// to the data directory.
+	// Files maps paths, relative to the data directory, to the contents of the private keys and
+	// configuration files that the masters share.
 	Files map[string][]byte `json:"files"`
 }
 

@@ -43,9 +43,9 @@ func CheckEmpty(dataDir string) error {
 	return nil
 }
 
-// Read reads a complete archive, which verifies its checksum, and returns the archive's manifest.
-// It returns an error if the archive contains a file outside the data directory that already exists
-// with different content.
+// Read reads an archive to its end, which verifies its checksum, and returns the archive's
+// manifest. It returns an error if the archive contains a file outside the data directory that
+// already exists with different content.
 func Read(path string) (Manifest, error) {
 	var manifest Manifest
 	var conflicts []error

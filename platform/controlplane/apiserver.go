@@ -155,7 +155,7 @@ func (h *Host) serviceAccountKeys() (signing string, verifying []string) {
 	return h.Master.ServiceAccountKeys(h.Credentials.ServiceAccountKey, h.Credentials.ServiceAccountPublicKey)
 }
 
-// auditMasters returns how to search the audit logs of the other masters.
+// auditMasters returns the settings for searching the audit logs of the other masters.
 func (h *Host) auditMasters() auditlog.Masters {
 	return auditlog.Masters{
 		Name:   h.Node.NodeName,

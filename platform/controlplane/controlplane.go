@@ -1,4 +1,4 @@
-// Package controlplane creates the components of the process `slipway control-plane`.
+// Package controlplane creates the components of the `slipway control-plane` process.
 package controlplane
 
 import (
@@ -46,7 +46,7 @@ const (
 	imageRegistry = "slipway-registry"
 )
 
-// Host is a host with what the components of its control plane share.
+// Host is a host together with the objects that the components of its control plane share.
 type Host struct {
 	*host.Host
 	// deps contains the clients and caches that the controllers share.
@@ -57,8 +57,8 @@ type Host struct {
 	leadership *controller.Leadership
 	// settings compares the settings of several masters. It is nil on the only master.
 	settings *masters.Settings
-	// expand closes the channel expanded when a second master joins the only master. This stops the
-	// control plane.
+	// expand closes the expanded channel when a second master joins the only master. Closing the
+	// channel stops the control plane.
 	expand   func()
 	expanded chan struct{}
 	// recorder provides the API server's authentication and audit log to other servers in the
@@ -66,7 +66,7 @@ type Host struct {
 	recorder *apiserver.Recorder
 	// usage contains the resource usage of nodes and pods that the API server serves.
 	usage *metrics.Usage
-	// drivers and attachments are those of the control plane.
+	// drivers contains the control plane's FlexVolume drivers, and attachments its volume attachments.
 	drivers     *flexvolume.Registry
 	attachments *volumeplugin.Attachments
 }

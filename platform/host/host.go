@@ -47,7 +47,7 @@ type Host struct {
 	// Registries returns the pool that reads from registries that users specify. All reads share
 	// one connection pool and one memory limit.
 	Registries func() *registryclient.Pool
-	// Programs unpacks the embedded programs when it is first called.
+	// Programs unpacks the embedded programs the first time it is called.
 	Programs func() (payload.Programs, error)
 }
 

@@ -33,7 +33,7 @@ func NetworkClients(kubeconfig string) (kubernetes.Interface, networkclient.Inte
 	return client, network, nil
 }
 
-// NetworkStatus returns what reads the state of this host's network.
+// NetworkStatus returns the settings and clients for reading the state of this host's network.
 func (h *Host) NetworkStatus() (*status.Host, error) {
 	if h.Master.HasOtherNetwork() {
 		return nil, fmt.Errorf("this host's network belongs to another network plugin (networkPluginName: %s); use the plugin's own commands", h.Master.NetworkConfig.NetworkPluginName)
@@ -75,7 +75,7 @@ func (h *Host) PodNetwork(ctx context.Context, namespace, name string) (*netname
 	return netnamespace.Open(path)
 }
 
-// CNIStateDir returns the directory of the CNI plugin's records, for example leased addresses.
+// CNIStateDir returns the directory of the CNI plugin's records, such as leased addresses.
 func (h *Host) CNIStateDir() string { return h.Path("cni", "state") }
 
 // CNIConfDir returns the directory of the CNI configuration.

@@ -26,7 +26,7 @@ func (h *Host) RunDir() string { return h.Node.Slipway.RunDirectory }
 // Socket returns the path of the supervisor's socket.
 func (h *Host) Socket() string { return filepath.Join(h.RunDir(), "slipway.sock") }
 
-// EtcdSocket returns the path of the socket at which this host's etcd member serves clients.
+// EtcdSocket returns the path of the socket on which this host's etcd member serves clients.
 func (h *Host) EtcdSocket() string { return filepath.Join(h.RunDir(), "etcd.sock") }
 
 // SysctlRecord returns the path of the record of changed kernel settings.
@@ -62,7 +62,7 @@ func (h *Host) AdminKubeconfig() string { return h.Path("admin.kubeconfig") }
 // PKIDir returns the directory that contains certificates and keys.
 func (h *Host) PKIDir() string { return h.Path("pki") }
 
-// DeveloperPassword returns the path of the file with the initial password of the user developer.
+// DeveloperPassword returns the path of the file with the initial password of the `developer` user.
 func (h *Host) DeveloperPassword() string { return h.Path("developer.password") }
 
 // DriverCopies returns the directory in which a process keeps the last working copies of FlexVolume

@@ -23,7 +23,7 @@ func (h *Host) Preflight(ctx context.Context, out io.Writer) error {
 	return preflight.Report(out, preflight.Run(ctx, requirements, preflight.ThisMachine()))
 }
 
-// MachineProblems returns the problems of the machine while the host is running.
+// MachineProblems checks the machine while the host is running and returns all problems.
 func (h *Host) MachineProblems(ctx context.Context) ([]preflight.Problem, error) {
 	requirements, err := h.requirements()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // CheckVersion returns an error with the upgrade path if this program must not use the host's data,
-// because the data is of another version of Kubernetes.
+// because a different version of Kubernetes wrote the data.
 func (h *Host) CheckVersion() error {
 	if err := h.VersionFile().Check(kube.Version()); err != nil {
 		return fmt.Errorf("start on the data in %q: %w", h.DataDir, err)
@@ -20,7 +20,8 @@ func (h *Host) CheckVersion() error {
 	return nil
 }
 
-// errRestoring is the error if the host's files are incomplete because a restore was interrupted.
+// errRestoring is the error for a host whose files are incomplete because a restore was
+// interrupted.
 var errRestoring = errors.New("the restore of this host was interrupted: repeat `slipway restore`, or remove everything with `slipway down --purge`")
 
 // restoredSnapshot is the path of the snapshot in a backup, relative to the data directory.

@@ -66,7 +66,7 @@ func (c *cluster) lose(i int) {
 	lost.Close()
 }
 
-// slices returns the endpoints of the service `kubernetes`. The version increases with each change.
+// slices returns the endpoints of the `kubernetes` service. The version increases with each change.
 func (c *cluster) slices() (list []discoveryv1.EndpointSlice, changed chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

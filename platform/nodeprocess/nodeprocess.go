@@ -1,4 +1,4 @@
-// Package nodeprocess creates the components of the process `slipway node`.
+// Package nodeprocess creates the components of the `slipway node` process.
 package nodeprocess
 
 import (
@@ -26,13 +26,13 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// Host is a host with what the components of its node share.
+// Host is a host together with the objects that the components of its node share.
 type Host struct {
 	*host.Host
 	// masterServes has a value after the balancer has seen that a master has started.
 	masterServes chan struct{}
 	allReady     chan struct{} // closed when all components of the process are ready
-	// drivers and attachments are those of the node.
+	// drivers contains the node's FlexVolume drivers, and attachments its volume attachments.
 	drivers     *flexvolume.Registry
 	attachments *volumeplugin.Attachments
 	// dnsNames contains the DNS names in egress firewalls, which the pods' DNS server resolves.
@@ -201,7 +201,7 @@ func (h *Host) kubelet() (component.Component, error) {
 	return kubelet, nil
 }
 
-// newKubelet returns this host's kubelet, which is configured by a NodeConfig.
+// newKubelet returns this host's kubelet, configured as c specifies.
 func (h *Host) newKubelet(c *config.NodeConfig) (*node.Kubelet, error) {
 	bind, port := c.KubeletAddress()
 	manifests, interval := c.ManifestDir()

@@ -66,7 +66,7 @@ func (m Machine) owner(network string, address netip.AddrPort) owner {
 	return owner{}
 }
 
-// process describes the process of a directory in /proc.
+// process describes the process that a directory in /proc represents.
 func (m Machine) process(dir string) owner {
 	existing := owner{name: "unknown"}
 	existing.pid, _ = strconv.Atoi(filepath.Base(dir)) // the pattern matches only digits

@@ -46,7 +46,7 @@ func Programs() []Program {
 	}
 }
 
-// ImagePrograms returns the programs from which a host creates the image localhost/slipway-tools.
+// ImagePrograms returns the programs from which a host creates the localhost/slipway-tools image.
 func ImagePrograms() []Program {
 	return []Program{{"busybox", "busybox-static"}}
 }
@@ -97,7 +97,7 @@ type Machine struct {
 	Root string
 	// UID is the effective user ID.
 	UID int
-	// Path is the list of directories that contain programs, as in the environment variable PATH.
+	// Path is the list of directories that contain programs, as in the PATH environment variable.
 	Path string
 	// Now is the machine's current time.
 	Now time.Time

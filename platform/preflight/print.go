@@ -12,7 +12,7 @@ import (
 // width is the maximum width of a printed problem, in columns.
 const width = 100
 
-// errFailed is the error after problems have been printed.
+// errFailed is the error that is returned after problems have been printed.
 var errFailed = errors.New("this machine is not ready for a cluster: fix the problems above and run the command again")
 
 // Report prints all problems. It returns an error if a problem prevents the host from working.
@@ -31,9 +31,9 @@ func Failed(problems []Problem) bool {
 	return slices.ContainsFunc(problems, func(p Problem) bool { return p.Severity == Error })
 }
 
-// Print writes the problems as a table with at most 100 columns. Each row contains severity,
-// subject and text, followed by the remedy on the next lines. Consecutive problems with the same
-// remedy share it. Print does not wrap commands, so that users can copy them.
+// Print writes the problems as a table that is at most 100 characters wide. Each row contains
+// severity, subject and text, followed by the remedy on the next lines. Consecutive problems with
+// the same remedy share it. Print does not wrap commands, so that users can copy them.
 func Print(out io.Writer, problems []Problem) error {
 	subjects := 0
 	for _, problem := range problems {

@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/thread"
 )
 
-// errNoDirectory is the error if no directory exists in which a mount can be tested.
+// errNoDirectory is the error that is returned if no directory exists in which a mount can be
+// tested.
 var errNoDirectory = errors.New("no directory exists in which it can be tested")
 
 // try uses a feature in the same way as the host does later. It creates devices and tables in a

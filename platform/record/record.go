@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// Membership is the record of a host that has joined a cluster. It is stored in the file
+// Membership is the record of a host that has joined a cluster. It is stored in
 // node/membership.json in the data directory. The file is created only after the host has received
 // all its credentials.
 type Membership struct {
@@ -25,7 +25,7 @@ type Membership struct {
 	Router bool `json:"router"`
 }
 
-// Cluster is the record of a host that is one of several masters. It is stored in the file
+// Cluster is the record of a host that is one of several masters. It is stored in
 // master/cluster.json in the data directory. A host without this file is the only master or only a
 // node.
 type Cluster struct {
@@ -38,7 +38,7 @@ type Cluster struct {
 	Registry string `json:"registry,omitempty"`
 	// Complete means that the host has all files of a master. It is false during a join.
 	Complete bool `json:"complete"`
-	// Reset means that at its next start, etcd continues with only this host's data.
+	// Reset means that on its next start, etcd continues with only this host's data.
 	Reset bool `json:"reset,omitempty"`
 }
 

@@ -22,7 +22,7 @@ type Copies struct {
 	Dir string
 }
 
-// sync uploads the snapshots that are missing in the storage, and removes the snapshots that no
+// sync uploads the snapshots that are missing from the storage, and removes the snapshots that no
 // longer exist in the directory.
 func (c *Copies) sync(ctx context.Context, files []File) error {
 	storage, err := c.Open(ctx)

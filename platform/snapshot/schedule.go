@@ -151,7 +151,7 @@ type File struct {
 	Time time.Time
 }
 
-// List returns the snapshots in a directory, the oldest first. If the directory does not exist, the
+// List returns the snapshots in a directory, oldest first. If the directory does not exist, the
 // list is empty. Other files are ignored.
 func List(dir string) (files []File, err error) {
 	entries, err := os.ReadDir(dir)

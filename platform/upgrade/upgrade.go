@@ -22,7 +22,7 @@ type State struct {
 	// of this program. An example is `v1.37.2`.
 	Server, Program string
 	Nodes           []corev1.Node
-	// Members maps the names of etcd members to their problems. An empty text means that the member
+	// Members maps the names of etcd members to their problems. An empty string means that the member
 	// has no problem.
 	Members map[string]string
 	// Snapshot is the time of the newest etcd snapshot. It is zero if there is no snapshot.

@@ -53,7 +53,7 @@ func (s *storage) removeBelow(ctx context.Context, dir string) (count int, err e
 }
 
 // abortBelow aborts the uploads of a file, or of all files in a directory, and returns the number
-// of aborted uploads. Otherwise, the parts of these uploads would use space indefinitely.
+// of aborted uploads. The parts of an upload that is not aborted use space indefinitely.
 func (s *storage) abortBelow(ctx context.Context, path string) (count int, err error) {
 	for upload, err := range s.uploads(ctx, s.key(path)) {
 		if err != nil {

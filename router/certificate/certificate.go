@@ -89,7 +89,7 @@ func Pair(chain, key []byte) ([]byte, error) {
 	return bundle.Bytes(), nil
 }
 
-// Authorities returns the certificates in a PEM text without any other content.
+// Authorities returns the certificates in a PEM text, and omits all other content.
 func Authorities(text string) ([]byte, error) {
 	var bundle bytes.Buffer
 	for rest := []byte(text); ; {

@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Settings contains the values of a router's variables. A value is either from the environment or
-// the default.
+// Settings contains the values of a router's variables. A value either comes from the environment
+// or is the default.
 type Settings struct {
 	values map[string]string
 }
@@ -69,7 +69,7 @@ func (s Settings) Number(name string) int {
 	return number
 }
 
-// List returns the elements of a variable whose value is separated by commas or spaces.
+// List returns the elements of a variable whose value is a list separated by commas or spaces.
 func (s Settings) List(name string) []string {
 	return strings.FieldsFunc(s.values[name], func(r rune) bool { return r == ',' || r == ' ' || r == '\t' || r == '\n' })
 }
@@ -90,7 +90,7 @@ func (s Settings) Labels(name string) labels.Selector {
 	return selector
 }
 
-// With returns a copy of the settings with changed values.
+// With returns a copy of the settings in which the given values replace the previous ones.
 func (s Settings) With(values map[string]string) Settings {
 	changed := maps.Clone(s.values)
 	maps.Copy(changed, values)
@@ -107,7 +107,7 @@ const longest = (1<<31 - 1) * time.Millisecond
 
 // ParseDuration parses a duration in HAProxy's format: a number without a sign or leading zero,
 // followed by us, ms, s, m, h or d. A number without a unit is in milliseconds. ok is false for all
-// other texts and for durations that exceed HAProxy's maximum.
+// other strings and for durations that exceed HAProxy's maximum.
 func ParseDuration(text string) (d time.Duration, ok bool) {
 	digits := strings.TrimRight(text, "usmhd")
 	unit, ok := units[text[len(digits):]]
@@ -155,7 +155,7 @@ func address() kind {
 	return kind{"an address and a port such as 0.0.0.0:1936", func(v string) bool { _, _, err := net.SplitHostPort(v); return err == nil }}
 }
 
-// letters accepts texts that consist only of the allowed characters.
+// letters accepts values that consist only of the allowed characters.
 func letters(want, allowed string) kind {
 	return kind{want, func(v string) bool { return strings.Trim(v, allowed) == "" }}
 }

@@ -57,7 +57,7 @@ func (a *Appliance) Forget() { a.known = nil }
 
 // Sync updates the appliance to match the state. The first Sync, and each Sync after a failure or
 // Forget, reads the appliance's objects first. If the appliance rejects some objects, Sync
-// continues with the other objects and returns one error for all rejected objects.
+// continues with the rest of the objects and returns one error for all rejected objects.
 func (a *Appliance) Sync(ctx context.Context, state State) error {
 	if port := cmp.Or(state.VXLANPort, defaultVXLANPort); port != a.port {
 		a.port, a.known = port, nil

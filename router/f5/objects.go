@@ -35,7 +35,7 @@ func (o *objects[T]) path(name string) string {
 }
 
 // ensure creates missing objects and updates changed objects. If the appliance rejects an object,
-// ensure continues with the other objects.
+// ensure continues with the rest of the objects.
 func (o *objects[T]) ensure(ctx context.Context, c *client, desired map[string]T) error {
 	return o.each(desired, func(name string) error {
 		object := desired[name]

@@ -139,7 +139,7 @@ func (a *Appliance) ensurePassthrough(ctx context.Context, v *virtual, k *invent
 	if err := a.client.get(ctx, "ltm/rule/"+escape(full), &present); err != nil {
 		return err
 	}
-	// The present rule can come from another version.
+	// The existing rule can come from another version.
 	if strings.TrimSpace(present.APIAnonymous) != strings.TrimSpace(text) {
 		if err := a.client.call(ctx, http.MethodPatch, "ltm/rule/"+escape(full), map[string]any{"apiAnonymous": text}, nil); err != nil {
 			return err

@@ -15,8 +15,8 @@ type Config struct {
 	Frame string
 	// Backends contains the backends, sorted by name.
 	Backends []*Backend
-	// Tables maps hosts and paths to backend names. The key is the path of the table's file
-	// relative to the working directory.
+	// Tables contains the tables that map hosts and paths to backend names, keyed by the path of the
+	// table's file relative to the working directory.
 	Tables map[string][]Entry
 	// Certificates maps hosts to their certificate files, with options.
 	Certificates []Entry
@@ -38,7 +38,7 @@ type Backend struct {
 	// Shape is the backend's text, with keyMark in place of Key. Many backends share a shape.
 	Shape, Key string
 	Servers    []Server
-	// Cookie means that a cookie binds clients to the same server.
+	// Cookie indicates whether a cookie binds clients to the same server.
 	Cookie bool
 }
 

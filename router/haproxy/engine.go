@@ -43,8 +43,8 @@ type Engine struct {
 	// that cause HAProxy to reject the configuration. It contains only routes that could be
 	// identified and that are unchanged in the newest configuration.
 	Rejected func(routes []model.ServiceAliasConfigKey, reason error)
-	// Observe, if set, is called after a reload. It receives the durations of writing the
-	// configuration and of reloading.
+	// Observe, if set, is called after a reload. It receives how long it took to write the
+	// configuration and to reload.
 	Observe func(write, reload time.Duration)
 
 	mu      sync.Mutex
@@ -83,8 +83,8 @@ func (e *Engine) desiredConfig() (*Config, int) {
 	return e.desired, e.number
 }
 
-// Reached reports whether HAProxy has completely served the configuration with the given number or
-// a later configuration.
+// Reached reports whether HAProxy has ever served the complete configuration with the given number,
+// or a later one.
 func (e *Engine) Reached(number int) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -102,7 +102,7 @@ func (e *Engine) File() string { return configFile(e.Dir) }
 
 func configFile(dir string) string { return filepath.Join(dir, "conf", "haproxy.config") }
 
-// Serves reports whether HAProxy is already serving because an earlier engine was killed.
+// Serves reports whether a HAProxy process that a killed engine left running is still serving.
 func (e *Engine) Serves() bool {
 	return e.Outlive && e.Alive() == nil
 }

@@ -82,7 +82,8 @@ func TestRejectedRouteIsFound(t *testing.T) {
 	b.until("http://h7.com", "web")
 }
 
-// Endpoints of other routes change even if HAProxy rejects part of one route or a reload fails.
+// The endpoints of other routes are updated even if HAProxy rejects part of one route or a reload
+// fails.
 func TestRejectedCommandDelaysOnlyItsRoute(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, nil)

@@ -159,7 +159,7 @@ func (b *fixture) pod(service, name string, certificate *certtest.Pair) *httptes
 	return server
 }
 
-// route adds a route to a service in the namespace shop.
+// route adds a route to a service in the shop namespace.
 func (b *fixture) route(name, host, service string, changes ...func(*routev1.Route)) {
 	route := &routev1.Route{Spec: routev1.RouteSpec{Host: host, To: routev1.RouteTargetReference{Name: service}}}
 	if i := strings.Index(host, "/"); i > 0 {
@@ -184,7 +184,7 @@ func annotated(pairs ...string) func(*routev1.Route) {
 	}
 }
 
-// source provides the pods in the namespace shop.
+// source provides the pods in the shop namespace.
 func (b *fixture) source() model.Source {
 	return model.Source{
 		Service: func(_, _ string) *corev1.Service { return nil },

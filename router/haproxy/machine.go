@@ -26,8 +26,8 @@ type running struct {
 	retry     time.Time      // earliest time of the next reload
 }
 
-// Run runs HAProxy from the first configuration on until ctx is done. It calls ready when HAProxy
-// is serving. If a HAProxy process exits, Run restarts it.
+// Run waits for the first configuration, and then runs HAProxy until ctx is done. It calls ready
+// when HAProxy is serving. If a HAProxy process exits, Run restarts it.
 func (e *Engine) Run(ctx context.Context, ready func()) error {
 	for _, dir := range []string{"conf", "run", certificatesDir, authoritiesDir} {
 		if err := os.MkdirAll(filepath.Join(e.Dir, dir), 0o700); err != nil {

@@ -168,9 +168,9 @@ func (p *plan) changeTables(config *Config) {
 // plain matches keys that contain no characters with a special meaning in commands.
 var plain = regexp.MustCompile(`^[A-Za-z0-9._~/?*%+@:,=&!$()-]+$`)
 
-// changeTable adds steps to the plan that change a table to new entries, which are sorted by key.
-// has contains the resulting entries. If a command cannot contain a key, the key's entry remains
-// unchanged and possible is false.
+// changeTable adds steps to the plan that update a table to the new entries, which are sorted by
+// key. has contains the resulting entries. If a command cannot contain a key, the key's entry
+// remains unchanged and possible is false.
 func (p *plan) changeTable(file string, now, then []Entry) (has []Entry, possible bool) {
 	possible = true
 	has = make([]Entry, 0, len(then))

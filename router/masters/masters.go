@@ -1,5 +1,5 @@
 // Package masters generates a HAProxy configuration that balances connections across the API
-// servers of several masters, like the HA method `native` of OpenShift 3 (architecture 3.9, section
+// servers of several masters, like the `native` HA method of OpenShift 3 (architecture 3.9, section
 // 2.1.2.1). It also runs HAProxy with this configuration.
 package masters
 
@@ -38,7 +38,7 @@ type Server struct {
 // Config describes a load balancer.
 type Config struct {
 	// Listen is the host:port address for clients. The host can be `*`. Stats is the address for
-	// statistics and for the page /status, which responds as long as HAProxy is running.
+	// statistics and for the /status page, which responds as long as HAProxy is running.
 	Listen, Stats string
 	// User is the user and group of the HAProxy process, or "".
 	User string

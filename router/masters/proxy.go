@@ -13,7 +13,7 @@ import (
 
 // Proxy is the component that runs a load balancer's HAProxy. When the masters change, HAProxy
 // keeps running and keeps the connections to the remaining masters. If HAProxy rejects a
-// configuration, it continues with the previous configuration.
+// configuration, it keeps using the previous configuration.
 type Proxy struct {
 	// Config describes the load balancer. Its Servers field contains the initial masters.
 	Config Config

@@ -34,7 +34,7 @@ func (b *Builder) State() *State {
 	return &b.state
 }
 
-// Routes updates the state to the admitted routes. It returns the added, removed and changed
+// Routes updates the state to match the admitted routes. It returns the added, removed and changed
 // routes. A route is considered unchanged if it is the same object as before.
 func (b *Builder) Routes(admitted []*routev1.Route) (changed []ServiceAliasConfigKey) {
 	state := b.State()

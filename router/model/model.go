@@ -38,7 +38,8 @@ type ServiceAliasConfig struct {
 	TLSTermination  routev1.TLSTerminationType
 	// Certificates contains PEM data, keyed by host, host+"_ca" and host+"_pod".
 	Certificates map[string]Certificate
-	// VerifyServiceHostname means that the pods' certificates must contain the service's host name.
+	// VerifyServiceHostname indicates whether the pods' certificates must contain the service's host
+	// name.
 	VerifyServiceHostname         bool
 	InsecureEdgeTerminationPolicy routev1.InsecureEdgeTerminationPolicyType
 	// RoutingKeyName is the cookie's default name.

@@ -46,7 +46,7 @@ type Controller struct {
 	Node string
 	// Lease, if set, is the Lease for leader election.
 	Lease *Lease
-	// Features create the controllers. The function Features returns all available features.
+	// Features create the controllers. The Features function returns all available features.
 	Features []session.Feature
 	// Object, if set, enables management of each driver's CSIDriver object. It contains the fields
 	// that are not derived from the driver's capabilities. CSIDriver objects that Slipway did not
@@ -54,7 +54,7 @@ type Controller struct {
 	Object *storagev1.CSIDriverSpec
 	// Metrics records the metrics of drivers and queues.
 	Metrics *metrics.Metrics
-	// Dial contains additional options for driver connections, such as fault injection in tests.
+	// Dial lists additional options for driver connections, such as fault injection in tests.
 	Dial driver.Options
 }
 
@@ -171,7 +171,7 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// term contains the objects that all drivers share during one term of leadership.
+// term holds the objects that all drivers share during one term of leadership.
 type term struct {
 	*Controller
 	client    kubernetes.Interface

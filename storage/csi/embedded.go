@@ -21,13 +21,13 @@ type Embedded struct {
 	KubeletDir string
 	// Controller serves the driver on Socket.
 	Controller *Controller
-	// Others lists additional functions that run while the driver serves.
+	// Others lists additional functions that run while the driver is serving requests.
 	Others []func(ctx context.Context) error
 }
 
-// Run runs the driver until ctx is done. Once the driver serves, Run calls ready and starts the
-// registration, the controller and the other functions. The first error stops all of them, and Run
-// returns it.
+// Run runs the driver until ctx is done. Once the driver is serving requests, Run calls ready and
+// starts the registration, the controller and the other functions. The first error stops all of
+// them, and Run returns it.
 func (e *Embedded) Run(ctx context.Context, ready func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/snapshot"
 )
 
-// Options contains each feature's options. The zero value is suitable for any driver.
+// Options holds each feature's options. The zero value is suitable for any driver.
 type Options struct {
 	Attach    attach.Options
 	Provision provision.Options

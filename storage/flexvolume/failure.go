@@ -42,9 +42,9 @@ func LastFailure(keepDir, driver string) (Failure, error) {
 }
 
 // recordFailure writes a call's error to a file. It ignores canceled calls, because they are not
-// driver failures. The record does not need to survive a power loss, so the file is not synced,
-// which would delay the caller. Write errors are ignored, because the caller receives the call's
-// error anyway.
+// driver failures. The record does not need to survive a power loss, so the file is not synced:
+// syncing it would delay the caller. Write errors are ignored, because the caller receives the
+// call's error anyway.
 func recordFailure(file string, callErr error) {
 	var failed *CallError
 	if file == "" || !errors.As(callErr, &failed) || failed.Kind == KindCanceled {

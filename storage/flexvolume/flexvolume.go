@@ -10,7 +10,7 @@
 //
 // The package implements the interface described in OpenShift Container Platform 3's FlexVolume
 // documentation and implemented by Kubernetes' in-tree plugin. Arguments, JSON (byte for byte) and
-// paths are identical, because drivers parse all three. The engine fixes these faults of the
+// paths are identical, because drivers parse all three. The engine fixes several faults of the
 // in-tree plugin:
 //   - It reads responses from standard output even if standard error contains noise.
 //   - It kills the whole process group of an operation that exceeds its deadline.

@@ -96,7 +96,7 @@ func History(keepDir, driver string) ([]PastCall, error) {
 	return historySince(keepDir, driver, time.Time{})
 }
 
-// historySince is like History, but skips files that were last modified before since.
+// historySince is like History, but skips files that have not been modified since the given time.
 func historySince(keepDir, driver string, since time.Time) ([]PastCall, error) {
 	pattern := "*.jsonl"
 	if driver != "" {
@@ -163,8 +163,7 @@ const (
 	// retry a failed call. Therefore, if a call failed longer ago than this and was not retried,
 	// the volume has been released.
 	releaseRetryPeriod = 10 * time.Minute
-	// stuckPeriod is the time after which a running call that releases a volume is considered
-	// stuck.
+	// stuckPeriod is how long a call that releases a volume can run before it is considered stuck.
 	stuckPeriod = time.Minute
 )
 

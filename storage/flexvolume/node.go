@@ -232,7 +232,7 @@ func bindStaged(stagedDir, dir string, readOnly bool) error {
 	return bind(stagedDir, dir, readOnly)
 }
 
-// exists reports whether path exists. The mount point of a broken mount exists.
+// exists reports whether path exists. The mount point of a broken mount counts as existing.
 func exists(path string) (bool, error) {
 	if path == "" {
 		return false, nil

@@ -35,8 +35,8 @@ type Naming string
 const (
 	// NamingDriver uses the driver's response to getvolumename, as the interface specifies.
 	NamingDriver Naming = "driver"
-	// NamingVolume ignores this response and uses the name of the PersistentVolume or of the pod's
-	// volume, as Kubernetes has done since 1.6.
+	// NamingVolume ignores the driver's response to getvolumename and uses the name of the
+	// PersistentVolume or of the pod's volume, as Kubernetes has done since 1.6.
 	NamingVolume Naming = "pv"
 )
 

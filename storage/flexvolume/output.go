@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Capabilities contains the capabilities that a driver reports on init.
+// Capabilities holds the capabilities that a driver reports on init.
 type Capabilities struct {
 	// Attach is set if the driver supports attach and detach operations. If it is not set, only
 	// mount and unmount are called.
@@ -76,7 +76,7 @@ func (a response) capabilities() Capabilities {
 	return merged
 }
 
-// output contains a driver's output and exit status.
+// output holds a driver's output and exit status.
 type output struct {
 	stdout, stderr []byte
 	exit           error // nil for exit code 0

@@ -34,8 +34,8 @@ func checkOwner(path string) error {
 	return checkComponents("/", strings.Split(filepath.Clean(path), "/"), 0)
 }
 
-// checkComponents checks dir, and each component of the path rest below dir. dir must not contain
-// symbolic links.
+// checkComponents checks dir, and each component of the path below dir that rest contains. dir must
+// not contain symbolic links.
 func checkComponents(dir string, rest []string, links int) error {
 	if err := checkMode(dir); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 // Trial is a single call for diagnosing or testing a driver.
 type Trial struct {
 	Operation Operation
-	// Args contains the arguments that follow the operation.
+	// Args lists the arguments that follow the operation.
 	Args []string
 	// KillAfter is the delay after which SIGKILL is sent to the driver's process group to simulate
 	// a crash. If it is 0, the process group is not killed.
@@ -69,8 +69,8 @@ func (d *Driver) Try(ctx context.Context, trial Trial) TrialResult {
 	}
 	path, args := d.path, slices.Concat([]string{string(trial.Operation)}, trial.Args)
 	if trial.Env != "" {
-		// The program env replaces itself with the driver by execve, so the driver receives its own
-		// path as its name.
+		// The env program replaces itself with the driver by calling execve, so the driver receives its
+		// own path as its name.
 		path, args = "/usr/bin/env", slices.Concat([]string{trial.Env, d.path}, args)
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.settings.timeout(trial.Operation))

@@ -31,7 +31,7 @@ const (
 
 const (
 	// unnamedCacheTTL is the lifetime of an unused cache that no pod on the node references.
-	// unusedCacheTTL is the lifetime of any cache that no pod has used.
+	// unusedCacheTTL is the lifetime of any other unused cache.
 	unnamedCacheTTL, unusedCacheTTL = time.Hour, 14 * 24 * time.Hour
 	// maxCacheFraction is the maximum fraction of the disk that all unused caches together can
 	// occupy.

@@ -64,7 +64,7 @@ func (d *Driver) available() (int64, error) {
 	return int64(math.Floor(float64(budget)*cmp.Or(d.Overcommit, 1))) - committed, nil
 }
 
-// checkCapacity returns an error unless another size bytes of capacity can be committed.
+// checkCapacity returns an error unless size more bytes of capacity can be committed.
 func (d *Driver) checkCapacity(size int64) error {
 	available, err := d.available()
 	if err != nil {

@@ -21,7 +21,7 @@ type group struct {
 	Name    string    `json:"name"`
 	State   state     `json:"state"`
 	Created time.Time `json:"created"`
-	// Volumes contains the handles of the volumes, in sorted order.
+	// Volumes lists the handles of the volumes, in sorted order.
 	Volumes []string `json:"volumes"`
 }
 

@@ -82,8 +82,8 @@ func publish(device, source string, request *csi.NodePublishVolumeRequest) error
 	return nil
 }
 
-// checkSingleWriter checks that a volume with access mode SINGLE_NODE_SINGLE_WRITER has no other
-// users.
+// checkSingleWriter checks that a volume with the SINGLE_NODE_SINGLE_WRITER access mode has no
+// other users.
 func checkSingleWriter(device string, request *csi.NodePublishVolumeRequest) error {
 	if request.GetVolumeCapability().GetAccessMode().GetMode() != csi.VolumeCapability_AccessMode_SINGLE_NODE_SINGLE_WRITER {
 		return nil

@@ -190,8 +190,8 @@ const detachTimeout = 10 * time.Second
 
 // waitForDetach waits until the device of an image is detached. A starting container has the host's
 // mounts in its own mount namespace until it unmounts them, and a volume that has a device cannot
-// be deleted. A device that is in use remains attached, and the kernel detaches it after its last
-// user.
+// be deleted. A device that is in use remains attached, and the kernel detaches it when its last
+// user no longer uses it.
 func waitForDetach(ctx context.Context, image string) error {
 	ctx, cancel := context.WithTimeout(ctx, detachTimeout)
 	defer cancel()

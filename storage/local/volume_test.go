@@ -107,7 +107,7 @@ func TestOnlineExpansion(t *testing.T) {
 			VolumeId: handle, CapacityRange: &csi.CapacityRange{RequiredBytes: 640 << 20},
 		}))
 		_, err := n.NodeExpandVolume(context.Background(), &csi.NodeExpandVolumeRequest{VolumeId: handle, VolumePath: target})
-		// Without the capability CAP_SYS_RESOURCE, the volume is expanded before the next mount.
+		// Without the CAP_SYS_RESOURCE capability, the volume is expanded before the next mount.
 		if fsType == "ext4" && !canGrowMounted() {
 			checkError(t, err, codes.FailedPrecondition, "CAP_SYS_RESOURCE")
 			n.stopUsing(handle)

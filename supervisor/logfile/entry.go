@@ -100,7 +100,7 @@ func allLines(path string, size int64) iter.Seq2[string, error] {
 	}
 }
 
-// maxFileBytes is larger than any log file, in bytes.
+// maxFileBytes is a number of bytes that no log file reaches.
 const maxFileBytes = 1 << 62
 
 // readFile yields the lines in the first limit bytes of a file. If the file does not exist, it

@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// clockShift is the difference of a host's clock during a fault.
+// clockShift is how far a host's clock is off during a fault.
 const clockShift = 10 * time.Minute
 
 // stopLimit is how long the threads of a process may take to stop on a busy machine.
@@ -33,7 +33,7 @@ const stopLimit = 30 * time.Second
 // shiftClock changes the clock of all processes on a host until restore is called. The hosts share
 // the kernel's clock, and programs read it with a function that the kernel maps into each process.
 // shiftClock replaces this function's code in the host's processes. A process that starts later has
-// the right clock.
+// the correct time.
 func shiftClock(t *testing.T, host *kit.Cluster, shift time.Duration) (restore func()) {
 	t.Helper()
 	processes, err := host.Processes()
@@ -133,7 +133,7 @@ func clockAddress(pid int, memory *os.File) (int64, error) {
 // errRunning means that a thread has not stopped yet.
 var errRunning = errors.New("the process does not stop")
 
-// writeStopped changes code of a process while none of its threads executes the code.
+// writeStopped changes code in a process while none of its threads is executing that code.
 func writeStopped(pid int, memory *os.File, address int64, code []byte) error {
 	attempts := time.NewTicker(time.Millisecond)
 	defer attempts.Stop()
@@ -202,7 +202,7 @@ func checkClock(t *testing.T, host *kit.Cluster, shift time.Duration) {
 	}
 }
 
-// printClock is the environment variable of a process that prints the time.
+// printClock is the environment variable that makes a process print the time.
 const printClock = "PRINT_CLOCK"
 
 func TestClockOfProcessDiffers(t *testing.T) {

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// fault is one step in a schedule: a failure of a host that ends after some time.
+// fault is one step in a schedule: a host failure that ends after some time.
 type fault struct {
 	host, kind string
 	lasts      time.Duration
 	// second is a host whose control plane is killed during the fault, or "".
 	second string
-	// clock is a host whose clock differs by shift during the fault, or "".
+	// clock is a host whose clock is off by shift during the fault, or "".
 	clock string
 	shift time.Duration
 }
@@ -36,7 +36,7 @@ const (
 	shortest, longest = 2 * time.Second, 20 * time.Second
 	// One in secondShare faults coincides with another fault.
 	secondShare = 3
-	// During one in clockShare faults, a clock differs.
+	// During one in clockShare faults, a host's clock is off.
 	clockShare = 2
 )
 

@@ -78,8 +78,8 @@ func startDisk(t *testing.T, hosts map[string]*kit.Cluster) *disk {
 	return d
 }
 
-// move moves the pod until ctx is done. It uses the masters in turn. A failed move is repeated at
-// the next master.
+// move moves the pod until ctx is done. It sends its requests to the masters in turn. If a move
+// fails, the next move goes to the next master.
 func (d *disk) move(ctx context.Context, hosts map[string]*kit.Cluster) {
 	names := slices.Sorted(maps.Keys(hosts))
 	ticker := time.NewTicker(moveInterval)

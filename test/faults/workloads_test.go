@@ -59,12 +59,12 @@ type workloads struct {
 	requests, watches         sync.WaitGroup
 
 	mu sync.Mutex
-	// acknowledged contains the acknowledged requests, by name of the build or of the rollout's
-	// ReplicationController.
+	// acknowledged counts the acknowledged requests, keyed by the name of the build or of the
+	// rollout's ReplicationController.
 	acknowledged map[string]int
-	// runs contains the containers of build pods and deployer pods, by name of the build or the
-	// ReplicationController. A container is identified by its pod's UID and its own ID, which is
-	// empty until it is created.
+	// runs contains the containers of build pods and deployer pods, keyed by the name of the build or
+	// of the ReplicationController. A container is identified by its pod's UID and its own ID, which
+	// is empty until it is created.
 	runs map[string]map[run]bool
 }
 

@@ -170,7 +170,7 @@ func podReady(pod *corev1.Pod) error {
 	return fmt.Errorf("pod %s is not ready: phase %s", pod.Name, pod.Status.Phase)
 }
 
-// In returns the cluster with a different namespace for its verbs.
+// In returns a copy of the cluster whose verbs use a different namespace.
 func (c *Cluster) In(namespace string) *Cluster {
 	other := *c
 	other.Namespace = namespace

@@ -135,16 +135,16 @@ type sharedHost struct {
 	err  error
 }
 
-// SharedHost returns the shared cluster and its second host, which the tests in a package share.
-// The host's node is named "second".
+// SharedHost returns the shared cluster and its second host. The tests in a package share both. The
+// host's node is named "second".
 func SharedHost(t testing.TB) (cluster *Cluster, host *Host) {
 	t.Helper()
 	cluster = Shared(t)
 	return cluster, cluster.shareHost(&shared.second, "second", false)
 }
 
-// SharedDistantHost returns an additional host of the shared cluster, which is on a different
-// network segment. Its node is named "distant".
+// SharedDistantHost returns an additional host of the shared cluster. The host is on a different
+// network segment, and its node is named "distant".
 func (c *Cluster) SharedDistantHost() *Host {
 	c.t.Helper()
 	return c.shareHost(&shared.distant, "distant", true)

@@ -19,8 +19,8 @@ const namespaceDir = "/run/netns"
 
 func keepsClusters() bool { return os.Getenv(keepVariable) != "" }
 
-// keep gives the cluster's network namespace a name, writes the programs enter and remove to the
-// client's home directory, and prints how to use them. The cluster keeps running.
+// keep gives the cluster's network namespace a name, writes the `enter` and `remove` programs to
+// the client's home directory, and prints how to use them. The cluster keeps running.
 func (c *Cluster) keep(out io.Writer) error {
 	if err := c.nameNamespace(); err != nil {
 		return fmt.Errorf("keep network namespace: %w", err)

@@ -110,7 +110,8 @@ func (c *Cluster) For(t testing.TB) *Cluster {
 // prepare creates the network and the files that the first start needs.
 func prepare(options Options) (*Cluster, error) { return prepareIn(options, nil) }
 
-// prepareIn works like prepare, for a machine on an existing network segment, if shared is not nil.
+// prepareIn works like prepare. If shared is not nil, the machine is on that existing network
+// segment.
 func prepareIn(options Options, shared *segment) (*Cluster, error) {
 	repository, err := findRepository()
 	if err != nil {
@@ -149,7 +150,7 @@ func (c *Cluster) createFiles(options Options) (err error) {
 // whose disk is almost full.
 const evictionThresholds = "nodefs.available<1%,imagefs.available<1%,memory.available<100Mi"
 
-// The reserves for the registry and local storage are lower for the same reason.
+// The reserves for the registry and local storage are lower than the defaults for the same reason.
 const (
 	registryReserve = "slipway: {registry: {reserve: 1%}}"
 	storageReserve  = "slipway: {localStorage: {reserve: 1%}}"
@@ -158,7 +159,7 @@ const (
 // firstMaster contains etcd's ports, as in the file that a cluster's first start writes.
 const firstMaster = "{apiVersion: v1, kind: MasterConfig, etcdConfig: {address: '127.0.0.1:2379', peerAddress: '127.0.0.1:2380'}}"
 
-// configure writes the configuration files with the settings that separate clusters and with the
+// configure writes the configuration files with the settings that keep clusters apart and with the
 // test's settings.
 func (c *Cluster) configure(options Options) error {
 	separation := fmt.Sprintf("kubeletArguments: {volume-plugin-dir: [%q], eviction-hard: [%q]}\nslipway: {cgroupRoot: %q}\n", c.VolumePluginDir, evictionThresholds, c.CgroupRoot)

@@ -96,7 +96,7 @@ func (c *Cluster) leftTables() ([]string, error) {
 	}), err
 }
 
-// leftCgroups searches every hierarchy, of cgroup version 1 or 2.
+// leftCgroups returns the remaining cgroups in every hierarchy, of cgroup version 1 or 2.
 func (c *Cluster) leftCgroups() ([]string, error) {
 	below, err := filepath.Glob("/sys/fs/cgroup/*" + c.CgroupRoot)
 	if _, statErr := os.Stat("/sys/fs/cgroup" + c.CgroupRoot); statErr == nil {

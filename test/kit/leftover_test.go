@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOrphansAreFound creates one leftover of each kind, as a broken `slipway down` would leave
+// TestOrphansAreFound creates one leftover of each kind that a broken `slipway down` would leave
 // behind.
 func TestOrphansAreFound(t *testing.T) {
 	c := &Cluster{Machine: testMachine(t), DataDir: t.TempDir(), home: t.TempDir(), t: t}

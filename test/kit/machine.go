@@ -18,16 +18,16 @@ import (
 	"github.com/slipway-platform/slipway/internal/netnamespace"
 )
 
-// Machine is a network namespace that acts as a machine's network. It has a device eth0 with an
+// Machine is a network namespace that acts as a machine's network. It has an eth0 device with an
 // address. Through this device, it reaches the same networks as this machine.
 type Machine struct {
 	*netnamespace.Namespace
 	// Address is eth0's address.
 	Address netip.Addr
-	// Gateway is this machine's address in the same network.
+	// Gateway is this machine's address on eth0's network.
 	Gateway netip.Addr
 	// With Options.IPv6, Second is eth0's IPv6 address, and SecondGateway is this machine's IPv6
-	// address in the same network.
+	// address on eth0's network.
 	Second, SecondGateway netip.Addr
 	// Distant is another address of this machine. Like the address of a server on the internet, it
 	// is outside of the networks that the cluster's machine is connected to.
@@ -138,7 +138,7 @@ func (m *Machine) connectIPv6() error {
 }
 
 // skipAddressDetection makes a device's IPv6 address valid immediately. Otherwise, the address
-// changes its state seconds later, and Chromium aborts its requests whenever an address changes.
+// becomes valid only seconds later, and Chromium aborts its requests whenever an address changes.
 func skipAddressDetection(device string) error {
 	err := os.WriteFile("/proc/sys/net/ipv6/conf/"+device+"/accept_dad", []byte("0"), 0)
 	if errors.Is(err, fs.ErrNotExist) { // the kernel has no IPv6
@@ -147,8 +147,8 @@ func skipAddressDetection(device string) error {
 	return err
 }
 
-// letOut makes this machine route packets that match, such as `ip saddr 198.18.0.2`, unless they
-// leave through the given device.
+// letOut makes this machine route and masquerade packets that match, such as `ip saddr 198.18.0.2`.
+// It does not masquerade packets that leave through the given device.
 func letOut(table, match, device string) error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
 		return fmt.Errorf("enable forwarding: %w", err)

@@ -19,8 +19,8 @@ const separateVariable = "SLIPWAY_TEST_SEPARATE"
 // MainWithDevicePlugins works like MainWith, for a package whose cluster has device plugins. All
 // kubelets use the same directory for device plugins, regardless of their data directories, and
 // remove each other's sockets. Therefore, the program executes itself in a mount namespace with a
-// different directory at that path. A cluster that is kept stays visible, and uses the machine's
-// directory.
+// different directory at that path. If the test keeps its clusters, the program does not do so: a
+// kept cluster stays visible, and uses the machine's directory.
 func MainWithDevicePlugins(m *testing.M, options Options) {
 	if !keepsClusters() {
 		if os.Getenv(separateVariable) == "" {
@@ -36,9 +36,9 @@ func MainWithDevicePlugins(m *testing.M, options Options) {
 
 // runSeparately runs this program in a new mount namespace, and returns its exit code.
 func runSeparately() int {
-	// If another cluster is purged meanwhile, it removes the machine's directory if it is empty.
-	// The kernel would then also unmount the directory of the new namespace. Kubelets do not remove
-	// subdirectories.
+	// If another cluster is purged in the meantime, the purge removes the machine's directory if it is
+	// empty. The kernel would then also unmount the directory of the new namespace. A subdirectory,
+	// which kubelets do not remove, prevents this.
 	keep, err := keepDirectory()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "keep the directory of device plugins:", err)
@@ -58,7 +58,8 @@ func runSeparately() int {
 	return command.ProcessState.ExitCode()
 }
 
-// keepDirectory creates a directory in the machine's directory for device plugins.
+// keepDirectory creates a directory in the machine's directory for device plugins, so that the
+// machine's directory is not empty.
 func keepDirectory() (string, error) {
 	if err := os.MkdirAll(pluginapi.DevicePluginPath, 0o750); err != nil {
 		return "", err

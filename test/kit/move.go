@@ -34,7 +34,7 @@ func (m *Machine) Move(address netip.Prefix) error {
 	return nil
 }
 
-// NextAddress returns an address on the machine's segment that no machine has, with its network.
+// NextAddress returns an unused address on the machine's segment, with the segment's prefix length.
 func (m *Machine) NextAddress() netip.Prefix {
 	m.segment.last = m.segment.last.Next()
 	return netip.PrefixFrom(m.segment.last, m.segment.prefix.Bits())

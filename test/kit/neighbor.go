@@ -8,7 +8,7 @@ import (
 )
 
 // Neighbor returns a machine without Slipway on the network segment of the cluster's machine, which
-// must have a segment (Options.Segment). The neighbor's device eth0 also has the given addresses,
+// must have a segment (Options.Segment). The neighbor's eth0 device also has the given addresses,
 // in CIDR notation. The neighbor is removed at the end of the test.
 func (c *Cluster) Neighbor(addresses ...string) *Machine {
 	c.t.Helper()

@@ -67,14 +67,14 @@ func commandLine(entry string) []byte {
 }
 
 // Kill sends SIGKILL to one of the cluster's processes and waits until it has exited. The process
-// is "slipway", which is the supervisor, or a process in `slipway status`.
+// is "slipway", which is the supervisor, or a process that `slipway status` lists.
 func (c *Cluster) Kill(name string) {
 	c.t.Helper()
 	c.kill(Process{PID: c.pid(name)})
 }
 
 // Signal sends a signal to one of the cluster's processes: "slipway", which is the supervisor, or a
-// process in `slipway status`.
+// process that `slipway status` lists.
 func (c *Cluster) Signal(name string, signal syscall.Signal) {
 	c.t.Helper()
 	if err := syscall.Kill(c.pid(name), signal); err != nil {

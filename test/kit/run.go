@@ -28,8 +28,8 @@ type Result struct {
 	Code int
 }
 
-// Slipway runs `bin/slipway` with args in the cluster's network. It sets the environment variable
-// SLIPWAY_DATA_DIR to the cluster's data directory.
+// Slipway runs `bin/slipway` with args in the cluster's network. It sets the SLIPWAY_DATA_DIR
+// environment variable to the cluster's data directory.
 func (c *Cluster) Slipway(args ...string) Result {
 	c.t.Helper()
 	result, err := c.slipway(args...)
@@ -50,7 +50,7 @@ func (c *Cluster) SlipwayWith(environment []string, args ...string) Result {
 	return result
 }
 
-// SlipwayWithInput works like Slipway, with standard input.
+// SlipwayWithInput works like Slipway, but passes input to the program on standard input.
 func (c *Cluster) SlipwayWithInput(input string, args ...string) Result {
 	c.t.Helper()
 	result, err := c.run(input, c.program("slipway"), args...)
@@ -60,8 +60,8 @@ func (c *Cluster) SlipwayWithInput(input string, args ...string) Result {
 	return result
 }
 
-// MustSlipway works like Slipway, but fails the test unless the exit code is 0. It returns standard
-// output.
+// MustSlipway works like Slipway, but fails the test unless the exit code is 0. It returns the
+// command's standard output.
 func (c *Cluster) MustSlipway(args ...string) string {
 	c.t.Helper()
 	result := c.Slipway(args...)

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// BuildSample builds a sample's image and publishes it in the project openshift, as an
+// BuildSample builds a sample's image and publishes it in the openshift project, as an
 // administrator does. base is the image that the sample extends, or "". The downloaded packages are
 // kept next to the programs under test, because the download takes a long time.
 func (c *Cluster) BuildSample(name, base string) {

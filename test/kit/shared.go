@@ -28,7 +28,7 @@ var shared struct {
 // Leftovers fail the package.
 func Main(m *testing.M) { MainWith(m, Options{}) }
 
-// MainWith works like Main, for a shared cluster with options.
+// MainWith works like Main, but gives the shared cluster the given options.
 func MainWith(m *testing.M, options Options) {
 	shared.options = options
 	code := m.Run()
@@ -44,16 +44,16 @@ func MainWith(m *testing.M, options Options) {
 	os.Exit(code)
 }
 
-// Shared returns the cluster that the tests in a package share, because a boot takes seconds. The
-// package's TestMain must call Main. Each test has its own namespace, which is deleted at the end
-// of the test. A test that stops or damages the cluster must use Start instead.
+// Shared returns the cluster that the tests in a package share. They share it because a boot takes
+// seconds. The package's TestMain must call Main. Each test has its own namespace, which is deleted
+// at the end of the test. A test that stops or damages the cluster must use Start instead.
 func Shared(t testing.TB) *Cluster {
 	t.Helper()
 	return SharedIn(t, namespaceOf(t.Name()))
 }
 
-// SharedIn works like Shared, for a test whose namespace has a name that the readers of its
-// screenshots understand.
+// SharedIn works like Shared, but the test's namespace has the given name. It is for tests whose
+// screenshots show the namespace.
 func SharedIn(t testing.TB, namespace string) *Cluster {
 	t.Helper()
 	shared.once.Do(func() {

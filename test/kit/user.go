@@ -31,7 +31,7 @@ func (c *Cluster) User(name string, groups ...string) *User {
 	})
 }
 
-// ServiceAccount returns a service account with its token's groups.
+// ServiceAccount returns a user with the name and groups of a service account.
 func (c *Cluster) ServiceAccount(namespace, name string) *User {
 	c.t.Helper()
 	return c.Impersonate(rest.ImpersonationConfig{

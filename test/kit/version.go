@@ -10,8 +10,8 @@ import (
 )
 
 // OtherVersion returns the path of a copy of bin/slipway whose version differs in the last
-// character, and this version. The copy is removed at the end of the test, so it must be created
-// before the clusters that use it.
+// character, and the copy's version. The copy is removed at the end of the test, so it must be
+// created before the clusters that use it.
 func OtherVersion(t testing.TB) (program, version string) {
 	t.Helper()
 	repository, err := findRepository()

@@ -25,15 +25,15 @@ const (
 	// ordered is the number of instances that are ordered one after the other. idleInstances is the
 	// number of instances whose memory is measured.
 	ordered, idleInstances = 20, 1000
-	// brokerTime is how long the broker takes for a request.
+	// brokerTime is how long the broker takes to handle a request.
 	brokerTime = 200 * time.Millisecond
-	// Targets: what the catalog adds to the time of a broker, the memory of idle instances in MB, and
-	// the time until a pipeline's first step.
+	// Targets: the time that the catalog adds to the broker's own time, the memory of idle instances
+	// in MB, and the time until a pipeline's first step.
 	catalogAim, instancesAim, pipelineAim = 100 * time.Millisecond, 10, 2 * time.Second
 )
 
-// TestCatalog measures orders at a broker that answers after a fixed time, the memory of idle
-// instances in the control plane, and starts of pipelines.
+// TestCatalog measures how long orders take with a broker that answers after a fixed time, how much
+// of the control plane's memory idle instances use, and how long pipelines take to start.
 func TestCatalog(t *testing.T) {
 	r := newTable("catalog")
 	r.page = "benchmark-catalog.md"
@@ -114,7 +114,7 @@ func order(t *testing.T, c *kit.Cluster, catalog *catalogclient.Instances, name 
 	}
 }
 
-// waitInstances waits until a number of instances are ready.
+// waitInstances waits until the given number of instances are ready.
 func waitInstances(t *testing.T, c *kit.Cluster, catalog *catalogclient.Instances, number int) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Minute); ; leaveAlone(5 * time.Millisecond) {
@@ -136,7 +136,7 @@ func waitInstances(t *testing.T, c *kit.Cluster, catalog *catalogclient.Instance
 	}
 }
 
-// heapOf returns the size of live heap objects of the control plane, in bytes.
+// heapOf returns the size of the control plane's live heap objects, in bytes.
 func heapOf(t *testing.T, c *kit.Cluster) int64 {
 	t.Helper()
 	for range 2 { // the second collection empties pools

@@ -23,10 +23,10 @@ import (
 var podsPerHost = flag.Int("hostpods", 200, "running pods of each host while policies change")
 
 const (
-	// networkChangeAim is the target for a joined or isolated project.
+	// networkChangeAim is the target for joining or isolating a project.
 	networkChangeAim = time.Second
-	// networkChanges is the number of joins, and of isolations. hostPolicyChanges is the number of
-	// policy changes on all hosts.
+	// networkChanges is the number of joins, and also the number of isolations. hostPolicyChanges is
+	// the number of policy changes on all hosts.
 	networkChanges, hostPolicyChanges = 10, 100
 	// leakDatagrams is the number of datagrams to each host that are counted after a change.
 	leakDatagrams = 300
@@ -82,7 +82,7 @@ func TestChangesInForce(t *testing.T) {
 	r.write(t)
 }
 
-// newLanes creates a pod in the project clients on the first host, and a pod in the project servers
+// newLanes creates a pod in the clients project on the first host, and a pod in the servers project
 // on each host.
 func newLanes(t *testing.T, c *kit.Cluster, hosts map[string]*kit.Host) (lanes []lane) {
 	t.Helper()
@@ -123,7 +123,7 @@ func createSleeper(t *testing.T, c *kit.Cluster, name, node string) {
 	})
 }
 
-// fillHosts creates pods in the project servers on each host, and waits until they run.
+// fillHosts creates pods in the servers project on each host, and waits until they run.
 func fillHosts(t *testing.T, c *kit.Cluster, hosts map[string]*kit.Host, count int) {
 	t.Helper()
 	servers := c.In("servers")
@@ -174,9 +174,10 @@ func countLeaks(t *testing.T, lanes []lane) (leaked int) {
 	return leaked
 }
 
-// changePolicies isolates the project servers and connects it again. It returns the times from the
-// response to each request until all hosts enforce it. starts are the times of a program that each
-// host runs once for each change. On a busy machine, they show the share of other work.
+// changePolicies isolates the servers project and connects it again. It returns the times from the
+// response to each request until all hosts enforce the change. starts contains the duration of a
+// run of nft after each change. Each host runs nft once for each change, so on a busy machine,
+// starts shows the effect of other work.
 func changePolicies(t *testing.T, c *kit.Cluster, lanes []lane) (durations, starts []time.Duration) {
 	t.Helper()
 	start := func() {

@@ -115,7 +115,8 @@ func measureWrites(t *testing.T, c *kit.Cluster, prefix string) (durations []tim
 	return durations
 }
 
-// memory returns the proportional set size, in bytes, of a host's processes except pods' processes.
+// memory returns the proportional set size, in bytes, of a host's processes, not counting the pods'
+// processes.
 func memory(t *testing.T, host *kit.Cluster) (bytes int64) {
 	t.Helper()
 	processes, err := host.Processes()
@@ -148,7 +149,7 @@ func proportional(pid int) int64 {
 
 // failOver kills all processes of the master that holds a lease, and starts the master again. It
 // returns the time until another master holds the lease. If only the control plane were killed, it
-// would be restarted, and continue before its lease ends.
+// would be restarted, and would continue before its lease expires.
 func failOver(t *testing.T, masters map[string]*kit.Cluster, lease string) time.Duration {
 	t.Helper()
 	holder := func(ctx context.Context, c *kit.Cluster) (string, error) {

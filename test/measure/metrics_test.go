@@ -41,7 +41,7 @@ spec:
       containers: [{name: main, image: %s, command: [sleep, infinity]}]
 `
 
-// TestMetrics runs the component that reads the usage of nodes and pods in this process, so that
+// TestMetrics runs, in this process, the component that reads the usage of nodes and pods, so that
 // the measurement excludes the rest of the control plane. The node runs real pods.
 func TestMetrics(t *testing.T) {
 	r := newTable("metrics")

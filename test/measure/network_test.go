@@ -216,7 +216,7 @@ func exchange(address string) error {
 	return conn.(*net.TCPConn).SetLinger(0)
 }
 
-// newOwnPair starts a cluster with two hosts in a mode, with one pod on each host.
+// newOwnPair starts a cluster with two hosts in the given mode, with one pod on each host.
 func newOwnPair(t *testing.T, plugin string, transport transport) (*kit.Cluster, pair) {
 	t.Helper()
 	node := fmt.Sprintf("slipway: {podTransport: %s}", transport.own)

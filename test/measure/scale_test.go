@@ -95,7 +95,7 @@ func controlPlane(t *testing.T, c *kit.Cluster) (u usage) {
 	return u
 }
 
-// processID returns the process ID of a process in `slipway status`.
+// processID returns the process ID of a process that `slipway status` lists.
 func processID(t *testing.T, c *kit.Cluster, name string) int {
 	t.Helper()
 	for _, process := range c.Status().Processes {

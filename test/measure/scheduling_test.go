@@ -158,7 +158,7 @@ func schedule(t *testing.T, client kubernetes.Interface, scheduler string) time.
 	return duration
 }
 
-// follow adds the names of pods that have a node to placed, until all pods have a node or the watch
+// follow adds to placed the names of pods that have a node, until all pods have a node or the watch
 // ends.
 func follow(t *testing.T, client kubernetes.Interface, placed map[string]bool) {
 	t.Helper()

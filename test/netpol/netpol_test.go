@@ -1,6 +1,6 @@
 // Package netpol runs Kubernetes' own end-to-end tests for network policies on a cluster of two
-// hosts, which exchange packets in VXLAN. `make netpol` runs it. FOCUS selects tests with a regular
-// expression:
+// hosts, which exchange packets over VXLAN. `make netpol` runs it. FOCUS selects tests with a
+// regular expression:
 //
 //	go test ./test/netpol -args -focus 'default-deny'
 //
@@ -122,7 +122,7 @@ func countPods(t *testing.T, c *kit.Cluster) (end func() map[string]int) {
 	}
 }
 
-// dockerfile builds the image for the suite's pods, which use only the program agnhost.
+// dockerfile builds the image for the suite's pods, which use only the agnhost program.
 const dockerfile = "FROM scratch\nCOPY agnhost /agnhost\nENTRYPOINT [\"/agnhost\"]\n"
 
 // buildAgnhost builds the image for the suite's pods on all hosts, because they cannot pull it.

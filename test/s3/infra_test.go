@@ -109,7 +109,7 @@ func visitors(hosts map[string]*kit.Cluster) (stop func() (count int64, failures
 	}
 }
 
-// pushTools pushes the image with small programs, with an additional layer.
+// pushTools adds a layer to the image with small programs, and pushes the resulting image.
 func (r *registry) pushTools(to string) {
 	r.t.Helper()
 	image, err := remote.Image(r.tag("tools:v1"), r.options()...)
@@ -236,8 +236,8 @@ func waitShop(t *testing.T, hosts map[string]*kit.Cluster, c *kit.Cluster) {
 	}
 }
 
-// rotateKey adds an encryption key for secrets when all masters serve requests. It waits until all
-// masters use the key.
+// rotateKey adds an encryption key for secrets as soon as all masters serve requests. It waits
+// until all masters use the key.
 func (r *registry) rotateKey(masters map[string]*kit.Cluster) {
 	r.t.Helper()
 	file := func(host *kit.Cluster) string {

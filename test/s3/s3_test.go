@@ -27,8 +27,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// registry is the registry of a cluster that stores its images in S3, for a user with all
-// permissions in the project `default`.
+// registry is the registry of a cluster that stores its images in S3. Requests are sent as a user
+// with all permissions in the `default` project.
 type registry struct {
 	*kit.Cluster
 	*server

@@ -3,7 +3,7 @@
 // ReplicationController, and runs the hooks.
 //
 // It keeps all state in the API, so a killed deployer can be restarted: it continues from the
-// replica counts, and does not repeat a hook that has a pod.
+// replica counts, and does not repeat a hook that already has a pod.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.7.2.2 Deployments;
 // github.com/openshift/api/apps/v1 for the parameters.
@@ -95,12 +95,12 @@ func (d *Deployer) Run(ctx context.Context) error {
 }
 
 // markFailed marks the deployment as failed, and returns err. If ctx is done, markFailed leaves the
-// deployment unchanged: the controllers mark it when the pod terminates.
+// deployment unchanged: the controllers mark it as failed when the pod terminates.
 func (r *run) markFailed(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
-	// If this fails, the controllers mark the deployment when the pod terminates.
+	// If end fails, the controllers mark the deployment as failed when the pod terminates.
 	if err := r.end(ctx, rollout.Fail); err != nil {
 		r.logf("Cannot mark the deployment as failed: %v", err)
 	}

@@ -25,7 +25,7 @@ import (
 
 // site is a fake cluster with two deployments: web-1 has two pods, and web-2 has no pods yet. It
 // scales ReplicationControllers immediately. The pods of web-1 terminate when the deployer waits
-// for their termination.
+// for them to terminate.
 type site struct {
 	client *fake.Clientset
 	out    bytes.Buffer

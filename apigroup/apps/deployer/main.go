@@ -51,7 +51,7 @@ func Deploy(ctx context.Context, out io.Writer) error {
 }
 
 // connection returns a client configuration for the pod's service account. It reads the token from
-// the environment variable rollout.TokenVariable or from the mounted volume.
+// the rollout.TokenVariable environment variable or from the mounted volume.
 func connection(variable func(string) string) (*rest.Config, error) {
 	token, host, port := variable(rollout.TokenVariable), variable("KUBERNETES_SERVICE_HOST"), variable("KUBERNETES_SERVICE_PORT")
 	if token == "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// count contains the pod counts of the old or the new deployment.
+// count holds the pod counts of the old or the new deployment.
 type count struct {
 	// desired is the number of pods in the spec.
 	desired, available int32

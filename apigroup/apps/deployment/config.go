@@ -171,8 +171,8 @@ func (l *configController) deploy(ctx context.Context, dc *appsv1.DeploymentConf
 	return l.updateStatus(ctx, dc, append([]*corev1.ReplicationController{created}, deployments...), progressing)
 }
 
-// checkExisting returns an error if a ReplicationController with the given name exists that the
-// configuration does not own.
+// checkExisting returns an error if a ReplicationController with the given name exists but is not
+// owned by the configuration.
 func (l *configController) checkExisting(ctx context.Context, dc *appsv1.DeploymentConfig, name string) error {
 	rc, err := l.core.ReplicationControllers(dc.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -18,9 +18,9 @@ import (
 const account = "deployer"
 
 // setToken adds environment variables that contain the API token of the deployer's service account.
-// A token volume would double the start time of the pod, because the kubelet checks only every 300
-// ms whether volumes are mounted. OpenShift 3 mounted the same token. If the account has no token
-// yet, setToken adds nothing, and the pod has a token volume.
+// A token volume would double the time that the pod takes to start, because the kubelet checks only
+// every 300 ms whether volumes are mounted. OpenShift 3 mounted the same token. If the account has
+// no token yet, setToken adds nothing, and the pod has a token volume.
 func (l *deployerController) setToken(ctx context.Context, namespace string, pod *corev1.PodSpec) error {
 	token, err := l.token(ctx, namespace)
 	if err != nil || token == "" {
@@ -59,8 +59,8 @@ func (l *deployerController) token(ctx context.Context, namespace string) (strin
 	return "", nil
 }
 
-// fromSecret returns an environment variable whose value is a key of a secret. The secret is
-// optional: a pod with a missing required secret would not start, whereas a deployer reports a
+// fromSecret returns an environment variable whose value comes from a key of a secret. The secret
+// is optional: a pod with a missing required secret would not start, whereas a deployer reports a
 // missing variable.
 func fromSecret(variable, secret, key string) corev1.EnvVar {
 	return corev1.EnvVar{Name: variable, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{

@@ -23,8 +23,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// loops contains the configuration controller and the deployer controller, with caches that contain
-// a test's objects.
+// loops holds the configuration controller and the deployer controller, with caches that contain a
+// test's objects.
 type loops struct {
 	config   *configController
 	deployer *deployerController

@@ -74,8 +74,8 @@ func (l *imageChangeController) reconcile(ctx context.Context, key controller.Ke
 	return nil
 }
 
-// readable contains those image streams of a configuration's triggers that the configuration's pods
-// can pull from.
+// readable holds the image streams that a configuration's triggers watch and its pods can pull
+// from.
 type readable struct {
 	streams map[controller.Key]*imagev1.ImageStream
 	// forbidden is a message about a stream that the pods cannot pull from, or "".

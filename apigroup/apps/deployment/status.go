@@ -62,7 +62,7 @@ func status(dc *appsv1.DeploymentConfig, deployments []*corev1.ReplicationContro
 	return status
 }
 
-// failedCreate is the reason of events and conditions about pods that cannot be created.
+// failedCreate is the reason in events and conditions about pods that cannot be created.
 // Kubernetes' controllers use the same reason.
 const failedCreate = "FailedCreate"
 

@@ -65,7 +65,7 @@ const (
 	AuthorityVariable = "SLIPWAY_DEPLOYER_CA"
 )
 
-// Reasons of failed deployments, as in OpenShift 3.
+// Reasons why deployments fail, as in OpenShift 3.
 const (
 	CancelledByUser  = "cancelled by the user"
 	CancelledByNewer = "newer deployment was found running"
@@ -115,7 +115,7 @@ func Ended(rc *corev1.ReplicationController) bool {
 
 // Complete marks a deployment as complete. Slipway's deployer does this when it has finished, so
 // that clients do not have to wait until the deployer pod terminates. For other deployers, the
-// controllers mark the deployment when the pod terminates.
+// controllers mark the deployment as complete when the pod terminates.
 func Complete(rc *corev1.ReplicationController, at time.Time) {
 	metav1.SetMetaDataAnnotation(&rc.ObjectMeta, appsv1.DeploymentStatusAnnotation, string(appsv1.DeploymentStatusComplete))
 	metav1.SetMetaDataAnnotation(&rc.ObjectMeta, CompletedAnnotation, at.UTC().Format(time.RFC3339))

@@ -128,7 +128,7 @@ func TestPodOfCompleteBuildIsDeletedAfterTimeout(t *testing.T) {
 		complete := build()
 		complete.Status.Phase, complete.Status.CompletionTimestamp = buildv1.BuildPhaseComplete, &metav1.Time{Time: time.Now().Add(-ago)}
 		loop := newLoop(t, []*buildv1.Build{complete}, podOf(complete, corev1.PodRunning))
-		// An error requests a requeue while the pod still exists.
+		// While the pod still exists, reconcile returns an error, which requeues the build.
 		if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); (err != nil) != stays {
 			t.Errorf("%s after the end: %v", ago, err)
 		}

@@ -84,7 +84,7 @@ func (m *Metrics) CollectWithStability(out chan<- metrics.Metric) {
 	}
 }
 
-// reasonOf returns the value of the label "reason". It replaces the reasons of failed custom builds
+// reasonOf returns the value of the "reason" label. It replaces the reasons of failed custom builds
 // with a fixed value, because custom builders can report any number of different reasons.
 func reasonOf(build *buildv1.Build) string {
 	if build.Spec.Strategy.CustomStrategy != nil && build.Status.Phase == buildv1.BuildPhaseFailed {

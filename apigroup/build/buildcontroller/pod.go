@@ -120,8 +120,8 @@ func (m *podFactory) output(ctx context.Context, build *buildv1.Build) (string, 
 	return "", &reasonError{reason: buildv1.StatusReasonInvalidOutputReference, message: "Output image could not be resolved.", cause: err}
 }
 
-// resolve replaces the image stream tags in a build with images. A build that was instantiated from
-// a configuration already refers to images.
+// resolve replaces the image stream tags in a build with the pull specs that they resolve to. A
+// build that was instantiated from a configuration already refers to images.
 func (m *podFactory) resolve(ctx context.Context, build *buildv1.Build) error {
 	images := m.access.images(ctx, m.streams, build.Namespace, &build.Spec.CommonSpec, nil)
 	for _, reference := range instantiate.References(&build.Spec.CommonSpec) {

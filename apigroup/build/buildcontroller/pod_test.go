@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// newPodFactory returns a factory whose caches contain the stream "app", and a service account with
+// newPodFactory returns a factory whose caches contain the "app" stream, and a service account with
 // credentials for the registry.
 func newPodFactory(t *testing.T) *podFactory {
 	t.Helper()

@@ -19,14 +19,14 @@ import (
 // Settings contains the administrator's settings for all builds.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 14; the configuration
-// of the plugins BuildDefaults and BuildOverrides.
+// of the BuildDefaults and BuildOverrides plugins.
 type Settings struct {
 	// Defaults apply to fields that a build does not set. Overrides always apply.
 	Defaults  legacyv1.BuildDefaultsConfig
 	Overrides legacyv1.BuildOverridesConfig
 }
 
-// ReadSettings decodes the configuration of the admission plugins BuildDefaults and BuildOverrides
+// ReadSettings decodes the configuration of the BuildDefaults and BuildOverrides admission plugins
 // from JSON or YAML. If an input is empty, no settings apply.
 func ReadSettings(defaults, overrides []byte) (*Settings, error) {
 	s := &Settings{}
@@ -105,8 +105,8 @@ func setDefault(value **string, defaultValue string) {
 	}
 }
 
-// with returns a map with the entries of both maps. The entries of others take precedence over
-// entries.
+// with returns a map with the entries of both maps. The entries in others take precedence over
+// those in entries.
 func with(entries, others map[string]string) map[string]string {
 	result := map[string]string{}
 	maps.Copy(result, entries)

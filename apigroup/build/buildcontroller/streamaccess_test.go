@@ -33,7 +33,7 @@ func accessFor(account, verb, namespace string) streamAccess {
 	return streamAccess{kube.AuthorizationV1()}
 }
 
-// streamIn returns a project's stream "app", whose tag "latest" has an image.
+// streamIn returns a project's "app" stream, whose "latest" tag has an image.
 func streamIn(namespace string) *imagev1.ImageStream {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "app"}}
 	stream.Status.DockerImageRepository = "registry:5000/" + namespace + "/app"

@@ -50,15 +50,15 @@ const (
 
 // Source describes the content of a directory in a repository.
 type Source struct {
-	// Language is the programming language, or "". It has the same spelling as in the annotation
-	// "supports" of builder images.
+	// Language is the programming language, or "". It is spelled as in the "supports" annotation of
+	// builder images.
 	Language string `json:"language"`
-	// Dockerfile reports whether the directory contains a file named Dockerfile.
+	// Dockerfile indicates whether the directory contains a file named Dockerfile.
 	Dockerfile bool `json:"dockerfile"`
 }
 
-// Feature returns a feature for registration in the API server. It serves a Source at Path, and
-// connects to repository servers with dialer.
+// Feature returns a feature that can be registered with the API server. The feature serves a Source
+// at Path, and connects to repository servers with dialer.
 func Feature(dialer *outbound.Dialer) apiserver.Feature {
 	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		v := &view{authorizer: deps.Authorizer, kube: deps.Kube, dialer: dialer, reading: map[string]bool{}}
@@ -72,7 +72,7 @@ type view struct {
 	dialer     *outbound.Dialer
 
 	mu sync.Mutex
-	// reading contains the users with a read in progress. It enforces one read per user.
+	// reading lists the users with a read in progress. It enforces one read per user.
 	reading map[string]bool
 }
 
@@ -85,7 +85,7 @@ func (v *view) read(ctx context.Context, r *http.Request) (any, error) {
 	}
 	place := gitfiles.Place{URL: query.Get("uri"), Ref: query.Get("ref"), Dir: query.Get("dir")}
 	project := query.Get("namespace")
-	// The resulting builds could read the same content.
+	// A user with this permission can read the same content in a build.
 	err := v.authorize(ctx, who, authorizer.AttributesRecord{
 		Verb: "create", Namespace: project, APIGroup: buildv1.GroupName, APIVersion: buildv1.GroupVersion.Version, Resource: "buildconfigs",
 	})
@@ -126,9 +126,9 @@ func (v *view) authorize(ctx context.Context, who user.Info, action authorizer.A
 	return nil
 }
 
-// credentials returns the login in a source secret that a user can read, and the authorities that
-// verify the server. A secret without a user and a password has no login, and one without ca.crt
-// has no authorities.
+// credentials returns the login in a source secret that a user can read, and the certificate
+// authorities that verify the server. The login is nil if the secret contains neither a user name
+// nor a password. The authorities are nil if it does not contain ca.crt.
 func (v *view) credentials(ctx context.Context, who user.Info, project, name string) (*url.Userinfo, *x509.CertPool, error) {
 	if err := v.authorize(ctx, who, authorizer.AttributesRecord{Verb: "get", Namespace: project, APIVersion: "v1", Resource: "secrets", Name: name}); err != nil {
 		return nil, nil, err
@@ -147,7 +147,7 @@ func (v *view) credentials(ctx context.Context, who user.Info, project, name str
 			return nil, nil, apierrors.NewBadRequest(fmt.Sprintf("ca.crt in secret %q contains no certificate", name))
 		}
 	}
-	// As in builds, a token is a password, and servers ignore its user.
+	// As in builds, a token is used as the password, and servers ignore the user name.
 	login, password := value(corev1.BasicAuthUsernameKey), cmp.Or(value(corev1.BasicAuthPasswordKey), value("token"))
 	if login == "" && password == "" {
 		return nil, authorities, nil

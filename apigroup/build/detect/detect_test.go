@@ -27,8 +27,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/outbound"
 )
 
-// builders allows users to create build configurations in the project shop, and to read its secrets
-// except hidden.
+// builders allows users to create build configurations in the shop project, and to read the
+// project's secrets except hidden.
 var builders = authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	builds := a.GetVerb() == "create" && a.GetAPIGroup() == "build.openshift.io" && a.GetResource() == "buildconfigs"
 	reads := a.GetVerb() == "get" && a.GetAPIGroup() == "" && a.GetResource() == "secrets" && a.GetName() != "hidden"
@@ -57,7 +57,7 @@ func handlerOf(t *testing.T, policy outbound.Policy, objects ...runtime.Object) 
 	return hooks.Handlers[0]
 }
 
-// repository returns a server that Git's own program serves, and that contains a repository app.
+// repository returns a handler that serves a repository named app with git-http-backend.
 func repository(t *testing.T) http.Handler {
 	t.Helper()
 	root := t.TempDir()
@@ -101,7 +101,7 @@ func TestPrivateRepositoryIsReadWithSourceSecret(t *testing.T) {
 		}
 		git.ServeHTTP(w, r)
 	}))
-	// The server logs handshakes that clients abort.
+	// The server would log handshakes that clients abort.
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	t.Cleanup(server.Close)
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})

@@ -91,7 +91,7 @@ func References(spec *buildv1.CommonSpec) (references []*corev1.ObjectReference)
 	return references
 }
 
-// resolve replaces the image references in a build's spec with images.
+// resolve replaces the image references in a build's spec with the pull specs that they resolve to.
 func resolve(config *buildv1.BuildConfig, spec *buildv1.BuildSpec, images Images) error {
 	for _, reference := range References(&spec.CommonSpec) {
 		image := triggeredImage(config, reference)
@@ -191,7 +191,7 @@ func RecordBuild(config *buildv1.BuildConfig, build *buildv1.Build, number int64
 		return false
 	}
 	config.Status.LastVersion = number
-	// A build of a deleted configuration with this name determines only the number.
+	// A build of a deleted configuration with the same name affects only the number.
 	if !metav1.IsControlledBy(build, config) {
 		return true
 	}

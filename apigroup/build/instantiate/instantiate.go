@@ -74,7 +74,8 @@ func ConfigOf(build *buildv1.Build) string {
 }
 
 // Number returns a build's number within its configuration, or 0 if the build has no number. If
-// Jenkins' sync plugin has removed the annotation with the number, the number is in the name.
+// Jenkins' sync plugin has removed the annotation with the number, Number takes the number from the
+// build's name.
 func Number(build *buildv1.Build) int64 {
 	text, ok := build.Annotations[buildv1.BuildNumberAnnotation]
 	if !ok {
@@ -189,8 +190,8 @@ func Env(strategy *buildv1.BuildStrategy) *[]corev1.EnvVar {
 	return nil
 }
 
-// Override returns env with the environment variables in with. A variable in with replaces the
-// variable of the same name in env.
+// Override returns the variables of env and with. A variable of with replaces the variable of the
+// same name in env.
 func Override(env, with []corev1.EnvVar) []corev1.EnvVar {
 	result := slices.DeleteFunc(slices.Clone(env), func(old corev1.EnvVar) bool {
 		return slices.ContainsFunc(with, func(v corev1.EnvVar) bool { return v.Name == old.Name })

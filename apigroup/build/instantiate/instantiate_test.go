@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// images returns the image stream "ruby" in the project "shop", and no other image stream.
+// images returns the "ruby" image stream in the "shop" project, and no other image stream.
 func images(namespace, name string) (*imagev1.ImageStream, error) {
 	if namespace != "shop" || name != "ruby" {
 		return nil, nil

@@ -48,7 +48,7 @@ func ignored(format string, values ...any) (Event, error) {
 // describes why the call is invalid.
 type Reader func(call Call, git *buildv1.GitBuildSource) (Event, error)
 
-// Readers returns the readers by webhook kind, which is the last segment of the URL.
+// Readers returns the readers, keyed by webhook kind, which is the last segment of the URL.
 func Readers() map[string]Reader {
 	return map[string]Reader{"generic": Generic, "github": GitHub, "gitlab": GitLab, "bitbucket": Bitbucket}
 }

@@ -1,8 +1,8 @@
 // Package imagecontroller contains the image stream controllers. The import controller imports the
 // remote images that tags refer to, and repeats the import periodically if a tag requires it. For
-// each kind of workload, a trigger controller updates the images in workloads whose annotation
-// contains triggers. The record controller reassigns or deletes image records whose project has
-// been deleted.
+// each kind of workload, a trigger controller updates the images in workloads that have a triggers
+// annotation. The record controller reassigns or deletes image records whose project has been
+// deleted.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, scheduled import and image change
 // triggers; 3.11's annotation image.openshift.io/triggers.

@@ -53,7 +53,7 @@ const (
 	// perIndex is the weight of the complete import of an index, in tags. It is roughly the number
 	// of images in a published index.
 	perIndex = 10
-	// postponeDelay is the delay of scheduled imports that would exceed the rate limit.
+	// postponeDelay is how long scheduled imports that would exceed the rate limit are postponed.
 	postponeDelay = 10 * time.Second
 	// maxRunning is the maximum number of concurrent imports for one project. It is lower than the
 	// API server's limit, so that users can still import images.

@@ -85,9 +85,9 @@ func (r *records) reconcile(ctx context.Context, project string) error {
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	// The API server limits the size of the records that this controller rewrites, in bytes. It
-	// does not limit deletions, so deletions come first. If a request fails, the next attempt
-	// handles the remaining records.
+	// The API server limits the rate, in bytes, at which this controller can rewrite records. It does
+	// not limit deletions, so deletions come first. If a request fails, the next attempt handles the
+	// remaining records.
 	users := r.users(project)
 	slices.SortStableFunc(created, func(a, b any) int { return strings.Compare(users[nameOf(a)], users[nameOf(b)]) })
 	for _, object := range created {

@@ -17,7 +17,7 @@ import (
 )
 
 // allowed returns the triggers whose image streams the object's pods can pull from. forbidden is an
-// error message about one of the other triggers, or "". Streams of the same project require no
+// error message about one of the other triggers, or "". Streams in the same project require no
 // permission.
 func (t *triggerController) allowed(ctx context.Context, object *unstructured.Unstructured, triggers []trigger) (allowed []trigger, forbidden string, err error) {
 	namespace := object.GetNamespace()

@@ -43,8 +43,8 @@ type trigger struct {
 type workload struct {
 	resource schema.GroupVersionResource
 	template []string // path of the kind's pod template
-	// conditions reports whether the kind's status contains conditions and the kind's own
-	// controller keeps unknown conditions.
+	// conditions indicates whether the kind's status contains conditions and the kind's own controller
+	// keeps unknown conditions.
 	conditions bool
 }
 
@@ -67,8 +67,8 @@ type triggerController struct {
 	objects dynamic.Interface
 	check   pull.Check
 	events  record.EventRecorder
-	// reports contains the keys of objects that have a condition about a missing permission, so
-	// that the condition is removed when the triggers are removed.
+	// reports holds the keys of objects that have a condition about a missing permission, so that the
+	// condition is removed when the triggers are removed.
 	reports sync.Map
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// waitPeriod is how long a project is considered waiting after a request. The project's streams
-// repeat the request every postponeDelay.
+// waitPeriod is how long a project is considered to be waiting after a request. The project's
+// streams repeat the request every postponeDelay.
 const waitPeriod = postponeDelay * 3 / 2
 
 // turns lets projects take turns with scheduled imports, whose rate is limited. Without turns, a
@@ -14,8 +14,8 @@ const waitPeriod = postponeDelay * 3 / 2
 // never run.
 type turns struct {
 	mu sync.Mutex
-	// asked contains the time of each project's last rejected request. served contains the time of
-	// each project's last accepted request.
+	// asked maps each project to the time of its last rejected request. served maps each project to
+	// the time of its last accepted request.
 	asked, served map[string]time.Time
 }
 

@@ -7,7 +7,8 @@ import (
 )
 
 // MaxStreams is the maximum number of image streams that the API server reads for a request. A
-// stream can have several megabytes, and an object can have thousands of references to images.
+// stream can be several megabytes in size, and an object can have thousands of references to
+// images.
 const MaxStreams = 100
 
 // Find returns an image stream, or nil if the stream does not exist.

@@ -68,7 +68,7 @@ type Content struct {
 // manifests and configurations have hundreds of values.
 const maxValues = 10_000
 
-// check rejects content that requires much more memory than its size when it is decoded.
+// check rejects content that, when decoded, requires much more memory than its size.
 func (c Content) check() error {
 	if err := jsonlimit.Check(c.Manifest, maxValues); err != nil {
 		return fmt.Errorf("read manifest: %w", err)

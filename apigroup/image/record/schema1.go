@@ -31,7 +31,7 @@ func DigestOf(manifest []byte) (string, error) {
 	return Digest(text), nil
 }
 
-// unsigned returns a JSON object without the key "signatures", indented by three spaces. The other
+// unsigned returns a JSON object without the "signatures" key, indented by three spaces. The other
 // keys keep their order.
 func unsigned(manifest []byte) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(manifest))

@@ -21,7 +21,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// cluster returns a client for a cluster with these objects.
+// cluster returns a client for a cluster with the given objects.
 func cluster(t *testing.T, objects ...runtime.Object) *fake.FakeDynamicClient {
 	t.Helper()
 	scheme := runtime.NewScheme()

@@ -121,7 +121,7 @@ func (k Rules) candidate(image *imagev1.Image, now time.Time) bool {
 	return k.OverSize || now.Sub(image.CreationTimestamp.Time) >= k.Younger
 }
 
-// mark adds the images that a stream keeps to the set stays.
+// mark records in stays the images that a stream keeps.
 func (k Rules) mark(stream *imagev1.ImageStream, s State, byName map[string]*imagev1.Image, now time.Time, stays map[string]bool) {
 	name := stream.Namespace + "/" + stream.Name
 	all := k.Namespace != "" && k.Namespace != stream.Namespace || !k.OverSize && now.Sub(stream.CreationTimestamp.Time) < k.Younger

@@ -84,7 +84,7 @@ func TestImagesAboveLimitOfProjectAreGarbage(t *testing.T) {
 		change func(*State)
 		want   []int
 	}{
-		// Image 3 and image 2 are in the stream. The images 1 and 4 are in no stream.
+		// Images 3 and 2 are in the stream. Images 1 and 4 are not in any stream.
 		{"no project has a limit", func(*State) {}, []int{1, 4}},
 		{"another project has a limit", func(s *State) { s.Limits["bakery"] = 1 }, []int{1, 4}},
 		{"the limit is the size of an image", func(s *State) { s.Limits["shop"] = 2 }, []int{1, 3, 4}},

@@ -30,7 +30,7 @@ const (
 )
 
 // Template returns the template. It contains the project, and a role binding that grants the user
-// the role admin in the project.
+// the admin role in the project.
 func Template() (*templatev1.Template, error) {
 	project := &projectv1.Project{
 		TypeMeta: metav1.TypeMeta{APIVersion: projectv1.GroupVersion.String(), Kind: "Project"},

@@ -21,10 +21,10 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// NotServed is the reason of events about a part of an Ingress for which no route can be created.
+// NotServed is the reason in events about a part of an Ingress for which no route can be created.
 const NotServed = "NotServed"
 
-// NotAdmitted is the reason of events about an Ingress's routes that a router rejects.
+// NotAdmitted is the reason in events about an Ingress whose routes a router rejects.
 const NotAdmitted = "NotAdmitted"
 
 // notServedInterval is the interval between attempts to create the routes that could not be created
@@ -88,8 +88,8 @@ func rejected(routes map[string]*routev1.Route) (notes []string) {
 	return notes
 }
 
-// maxSummary is the maximum length of an event message, in bytes, because an Ingress can have
-// thousands of paths.
+// maxSummary is the maximum length of an event message, in bytes. Messages are truncated because an
+// Ingress can have thousands of paths.
 const maxSummary = 1000
 
 // summary joins notes, and truncates the result to maxSummary.
@@ -101,7 +101,7 @@ func summary(notes []string) string {
 	return text
 }
 
-// owned returns an Ingress's routes by name.
+// owned returns an Ingress's routes, keyed by name.
 func (c *Controller) owned(ingress *networkingv1.Ingress) (map[string]*routev1.Route, error) {
 	items, err := c.children.GetIndexer().ByIndex(byOwner, ownedBy(ingress.Namespace, ingress.UID))
 	if err != nil {
@@ -175,8 +175,8 @@ func (c *Controller) apply(ctx context.Context, ingress *networkingv1.Ingress, e
 				err = c.checkOwner(ctx, ingress, want)
 			}
 		case current.Spec.Host != want.Spec.Host:
-			// The oldest route of a host claims the host, and any user can set an owner reference,
-			// so a route with a different host must be a new route.
+			// The oldest route for a host claims the host, and any user can set an owner reference, so a
+			// route with a different host must be a new route.
 			err = c.replace(ctx, current, want)
 		case differ(current, want):
 			changed := current.DeepCopy()

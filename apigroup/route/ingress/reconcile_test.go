@@ -70,7 +70,7 @@ func TestUpdateStatusListsEachRouterOnce(t *testing.T) {
 	}
 }
 
-// The oldest route of a host claims the host, and any user can set an owner reference to an
+// The oldest route for a host claims the host, and any user can set an owner reference to an
 // Ingress.
 func TestOldRouteDoesNotGetHostOfIngress(t *testing.T) {
 	front := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front", UID: "1"}}

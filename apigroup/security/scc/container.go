@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// container contains the parts of a container of any type that constraints check.
+// container holds the parts of a container that constraints check, for containers of any type.
 type container struct {
 	// list and index locate the container. list is initContainers, containers or
 	// ephemeralContainers.

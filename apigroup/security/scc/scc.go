@@ -25,7 +25,7 @@ type Constraints = securityv1.SecurityContextConstraints
 type Decision struct {
 	// AllowedBy is the constraint that accepted the pod, or nil if no constraint accepted it.
 	AllowedBy *Constraints
-	// Pod is a copy of the pod that AllowedBy has completed, with the annotation openshift.io/scc.
+	// Pod is a copy of the pod that AllowedBy has completed, with the openshift.io/scc annotation.
 	Pod *corev1.Pod
 	// Objections lists the objections of the constraints that rejected the pod, in evaluation
 	// order.

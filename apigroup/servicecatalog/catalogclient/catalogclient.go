@@ -1,5 +1,5 @@
-// Package catalogclient contains typed clients and informers for the API group
-// servicecatalog.k8s.io.
+// Package catalogclient contains typed clients and informers for the servicecatalog.k8s.io API
+// group.
 package catalogclient
 
 import (

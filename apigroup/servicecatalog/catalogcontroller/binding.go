@@ -87,7 +87,7 @@ func (r *reconciler) releaseBinding(ctx context.Context, binding *v1beta1.Servic
 	return ignoreNotFound(err)
 }
 
-// bindingTarget contains the objects that a binding's requests require.
+// bindingTarget holds the objects that a binding's requests require.
 type bindingTarget struct {
 	*offer
 	instance *v1beta1.ServiceInstance

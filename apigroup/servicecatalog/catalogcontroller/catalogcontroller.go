@@ -134,8 +134,8 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 }
 
 // trimInstance returns the part of an instance that the controllers read from the cache: the
-// identity and the references. There can be thousands of instances, and a step for an instance
-// reads it from the API server.
+// identity and the references. There can be thousands of instances, and each step reads the
+// complete instance from the API server.
 func trimInstance(instance *v1beta1.ServiceInstance) *v1beta1.ServiceInstance {
 	trimmed, spec := &v1beta1.ServiceInstance{ObjectMeta: identity(instance)}, &instance.Spec
 	trimmed.Spec.ClusterServiceClassRef, trimmed.Spec.ClusterServicePlanRef = spec.ClusterServiceClassRef, spec.ClusterServicePlanRef

@@ -26,7 +26,7 @@ import (
 
 const namespace = "shop"
 
-// fixture contains an API server, a broker and the controllers.
+// fixture holds an API server, a broker and the controllers.
 type fixture struct {
 	t           *testing.T
 	timeout     time.Duration

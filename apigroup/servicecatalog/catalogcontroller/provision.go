@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// order contains a provision or update request, without the connection to the broker.
+// order is a provision or update request, without the connection to the broker.
 type order struct {
 	*offer
 	parameters parameters

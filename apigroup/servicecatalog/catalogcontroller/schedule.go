@@ -9,9 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// schedule contains the times of the next attempts and polls. Without the schedule, each status
-// change would immediately trigger the next request to the broker. After a restart, all objects are
-// due.
+// schedule holds the times of the next attempts and polls. Without the schedule, each status change
+// would immediately trigger the next request to the broker. After a restart, all objects are due.
 type schedule struct {
 	timing Timing
 

@@ -24,7 +24,7 @@ const (
 	maxCatalogBytes  = 16 << 20 // of brokers of the administrator
 	maxResponseBytes = 1 << 20
 	maxErrorText     = 1024
-	// maxValues and maxCatalogValues are the maximum number of JSON values in a response and in a
+	// maxValues and maxCatalogValues are the maximum numbers of JSON values in a response and in a
 	// catalog.
 	maxValues, maxCatalogValues = 10_000, 500_000
 	// maxRetryAfter is the maximum delay that a broker can request.

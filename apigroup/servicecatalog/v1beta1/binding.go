@@ -48,9 +48,9 @@ type ServiceBindingSpec struct {
 
 // ServiceBindingStatus is the status of a binding.
 type ServiceBindingStatus struct {
-	// Conditions contains the conditions Ready and Failed.
+	// Conditions contains the Ready and Failed conditions.
 	Conditions []metav1.Condition `json:"conditions"`
-	// AsyncOpInProgress reports that the broker is working on CurrentOperation, which the catalog
+	// AsyncOpInProgress indicates whether the broker is working on CurrentOperation, which the catalog
 	// polls.
 	AsyncOpInProgress bool `json:"asyncOpInProgress"`
 	// LastOperation is the operation ID that the broker returned.
@@ -65,10 +65,10 @@ type ServiceBindingStatus struct {
 	InProgressProperties *ServiceBindingPropertiesState `json:"inProgressProperties,omitempty"`
 	// ExternalProperties contains the properties that the broker has confirmed.
 	ExternalProperties *ServiceBindingPropertiesState `json:"externalProperties,omitempty"`
-	// OrphanMitigationInProgress reports that the catalog is deleting a binding that a failed
+	// OrphanMitigationInProgress indicates whether the catalog is deleting a binding that a failed
 	// request might have created.
 	OrphanMitigationInProgress bool `json:"orphanMitigationInProgress"`
-	// UnbindStatus reports whether the broker must delete the binding before the object is deleted.
+	// UnbindStatus indicates whether the broker must delete the binding before the object is deleted.
 	UnbindStatus DeletionStatus `json:"unbindStatus"`
 	// LastConditionState is the state that tables show.
 	LastConditionState string `json:"lastConditionState"`

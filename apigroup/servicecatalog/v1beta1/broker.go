@@ -123,8 +123,8 @@ type ClusterServiceBrokerAuthInfo struct {
 
 // ClusterAuthConfig references a secret.
 type ClusterAuthConfig struct {
-	// SecretRef references the secret. The secret must contain the keys username and password, or
-	// the key token.
+	// SecretRef references the secret. The secret must contain either the username and password keys
+	// or the token key.
 	SecretRef *ObjectReference `json:"secretRef,omitempty"`
 }
 
@@ -138,8 +138,8 @@ type ServiceBrokerAuthInfo struct {
 
 // AuthConfig references a secret in the broker's namespace.
 type AuthConfig struct {
-	// SecretRef references the secret. The secret must contain the keys username and password, or
-	// the key token.
+	// SecretRef references the secret. The secret must contain either the username and password keys
+	// or the token key.
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty"`
 }
 
@@ -152,7 +152,7 @@ const (
 
 // CommonServiceBrokerStatus contains the status fields that both broker kinds share.
 type CommonServiceBrokerStatus struct {
-	// Conditions contains the conditions Ready and Failed.
+	// Conditions contains the Ready and Failed conditions.
 	Conditions []metav1.Condition `json:"conditions"`
 	// ReconciledGeneration is the generation for which the catalog was last fetched.
 	ReconciledGeneration int64 `json:"reconciledGeneration"`

@@ -55,13 +55,13 @@ type CommonServiceClassSpec struct {
 	ExternalID string `json:"externalID"`
 	// Description is a short description of the service.
 	Description string `json:"description"`
-	// Bindable reports whether instances can be bound. A plan can override it.
+	// Bindable indicates whether instances can be bound. A plan can override this field.
 	Bindable bool `json:"bindable"`
-	// BindingRetrievable reports whether existing bindings can be retrieved from the broker.
+	// BindingRetrievable indicates whether existing bindings can be retrieved from the broker.
 	BindingRetrievable bool `json:"bindingRetrievable"`
-	// InstancesRetrievable reports whether existing instances can be retrieved from the broker.
+	// InstancesRetrievable indicates whether existing instances can be retrieved from the broker.
 	InstancesRetrievable bool `json:"instancesRetrievable,omitempty"`
-	// PlanUpdatable reports whether an instance's plan can change.
+	// PlanUpdatable indicates whether an instance's plan can change.
 	PlanUpdatable bool `json:"planUpdatable"`
 	// ExternalMetadata is the metadata in the broker's catalog, such as a display name.
 	ExternalMetadata *runtime.RawExtension `json:"externalMetadata,omitempty"`
@@ -91,7 +91,7 @@ type ServiceClassSpec struct {
 
 // CatalogStatus contains the status fields of classes and plans.
 type CatalogStatus struct {
-	// RemovedFromBrokerCatalog reports that the broker no longer offers the class or plan.
+	// RemovedFromBrokerCatalog indicates whether the broker no longer offers the class or plan.
 	RemovedFromBrokerCatalog bool `json:"removedFromBrokerCatalog"`
 }
 

@@ -66,19 +66,19 @@ type ServiceInstanceSpec struct {
 	ExternalID string `json:"externalID"`
 	// UserInfo is the user who created or last changed the instance. The server sets it.
 	UserInfo *authenticationv1.UserInfo `json:"userInfo,omitempty"`
-	// UpdateRequests is a counter. Increase it to send an update to the broker although no other
-	// field changes, for example because a secret in ParametersFrom has changed.
+	// UpdateRequests is a counter. Increase it to send an update to the broker even though no other
+	// field has changed, for example because a secret in ParametersFrom has changed.
 	UpdateRequests int64 `json:"updateRequests"`
 }
 
 // ServiceInstanceStatus is the status of an instance.
 type ServiceInstanceStatus struct {
-	// Conditions contains the conditions Ready, Failed and OrphanMitigation.
+	// Conditions contains the Ready, Failed and OrphanMitigation conditions.
 	Conditions []metav1.Condition `json:"conditions"`
-	// AsyncOpInProgress reports that the broker is working on CurrentOperation, which the catalog
+	// AsyncOpInProgress indicates whether the broker is working on CurrentOperation, which the catalog
 	// polls.
 	AsyncOpInProgress bool `json:"asyncOpInProgress"`
-	// OrphanMitigationInProgress reports that the catalog is deprovisioning an instance that a
+	// OrphanMitigationInProgress indicates whether the catalog is deprovisioning an instance that a
 	// failed request might have created.
 	OrphanMitigationInProgress bool `json:"orphanMitigationInProgress"`
 	// LastOperation is the operation ID that the broker returned.
@@ -97,9 +97,9 @@ type ServiceInstanceStatus struct {
 	InProgressProperties *ServiceInstancePropertiesState `json:"inProgressProperties,omitempty"`
 	// ExternalProperties contains the properties that the broker has confirmed.
 	ExternalProperties *ServiceInstancePropertiesState `json:"externalProperties,omitempty"`
-	// ProvisionStatus reports whether the instance exists.
+	// ProvisionStatus indicates whether the instance exists.
 	ProvisionStatus ProvisionStatus `json:"provisionStatus"`
-	// DeprovisionStatus reports whether the broker must delete the instance before the object is
+	// DeprovisionStatus indicates whether the broker must delete the instance before the object is
 	// deleted.
 	DeprovisionStatus DeletionStatus `json:"deprovisionStatus"`
 	// DefaultProvisionParameters contains the default parameters that were used.
@@ -122,7 +122,7 @@ const (
 	OperationDeprovision InstanceOperation = "Deprovision"
 )
 
-// ProvisionStatus reports whether an instance exists.
+// ProvisionStatus indicates whether an instance exists.
 type ProvisionStatus string
 
 // The provision states.
@@ -131,7 +131,7 @@ const (
 	NotProvisioned ProvisionStatus = "NotProvisioned"
 )
 
-// DeletionStatus reports whether the broker must delete the instance or binding that an object
+// DeletionStatus indicates whether the broker must delete the instance or binding that an object
 // represents.
 type DeletionStatus string
 

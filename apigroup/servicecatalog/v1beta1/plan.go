@@ -57,7 +57,7 @@ type CommonServicePlanSpec struct {
 	Description string `json:"description"`
 	// Bindable overrides the class's Bindable field.
 	Bindable *bool `json:"bindable,omitempty"`
-	// Free reports whether the plan is free of charge.
+	// Free indicates whether the plan is free of charge.
 	Free bool `json:"free"`
 	// MaintenanceVersion is the version of the software that the plan provisions, if the broker
 	// reports one.

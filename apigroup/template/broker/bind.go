@@ -113,7 +113,7 @@ func (a *actor) credentials(ctx context.Context, instance *templatev1.TemplateIn
 	return values, nil
 }
 
-// expose adds the values that an object exposes to the map values. It base64-decodes the data of a
+// expose adds the values that an object exposes to the values map. It base64-decodes the data of a
 // Secret.
 func expose(values map[string]string, object *unstructured.Unstructured) error {
 	var content any = object.Object

@@ -28,7 +28,8 @@ import (
 
 const id = "a7d1bcf4-4ba2-4a2e-b4c6-0d9a3a0f4e11"
 
-// catalogue is a broker that offers one template, with clients, for a user with all permissions.
+// catalogue is a broker that offers one template, together with clients of the API server that the
+// broker uses. Every user has all permissions.
 type catalogue struct {
 	t         *testing.T
 	broker    http.Handler

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// recordWith returns the record of instance `one` in the project `shop`.
+// recordWith returns the record of instance `one` in the `shop` project.
 func recordWith(uid types.UID, bindings ...string) *templatev1.BrokerTemplateInstance {
 	at := corev1.ObjectReference{Namespace: "shop", Name: "one"}
 	return &templatev1.BrokerTemplateInstance{

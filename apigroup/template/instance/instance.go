@@ -34,8 +34,8 @@ import (
 type Instances struct {
 	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
-	// Secret is the seed of generated values, together with an instance's UID. If an instance is
-	// interrupted, the next attempt therefore generates the same values.
+	// Secret and an instance's UID together form the seed for generated values. If the creation of an
+	// instance is interrupted, the next attempt therefore generates the same values.
 	Secret []byte
 }
 

@@ -42,7 +42,7 @@ const (
 	intervalShare            = 20
 )
 
-// readyTimeout is the maximum time until an instance's objects are ready, as in OpenShift 3.
+// readyTimeout is how long an instance's objects can take to become ready, as in OpenShift 3.
 const readyTimeout = time.Hour
 
 // await checks whether the objects that an instance is waiting for are ready.

@@ -151,7 +151,7 @@ var (
 	full      = regexp.MustCompile(`^\$\{\{([a-zA-Z0-9_]+)\}\}$`)
 )
 
-// Replace replaces every parameter reference in text with the string by.
+// Replace replaces every parameter reference in text with the given string.
 func Replace(text, by string) string { return reference.ReplaceAllLiteralString(text, by) }
 
 // fill replaces references in every string of a JSON value, including object keys.

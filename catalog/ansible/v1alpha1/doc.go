@@ -1,4 +1,4 @@
-// Package v1alpha1 contains the wire types of the API group automationbroker.io: the bundles,
+// Package v1alpha1 contains the wire types of the automationbroker.io API group: the bundles,
 // instances and bindings of the Ansible service broker.
 //
 // Source: the custom resources of the Ansible service broker of OpenShift 3.11.

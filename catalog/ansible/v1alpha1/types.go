@@ -31,7 +31,7 @@ type BundleSpec struct {
 	Image string `json:"image"`
 	// Tags lists keywords for the catalog.
 	Tags []string `json:"tags"`
-	// Bindable reports whether instances can be bound.
+	// Bindable indicates whether instances can be bound.
 	Bindable bool `json:"bindable"`
 	// Description is a short description.
 	Description string `json:"description"`
@@ -53,9 +53,9 @@ type Plan struct {
 	Description string `json:"description"`
 	// Metadata is a JSON object.
 	Metadata string `json:"metadata,omitempty"`
-	// Free reports whether the plan is free of charge.
+	// Free indicates whether the plan is free of charge.
 	Free bool `json:"free"`
-	// Bindable reports whether instances can be bound.
+	// Bindable indicates whether instances can be bound.
 	Bindable bool `json:"bindable"`
 	// UpdatesTo lists the names of the plans that an instance can be updated to.
 	UpdatesTo []string `json:"updatesTo,omitempty"`
@@ -75,9 +75,9 @@ type Parameter struct {
 	Type string `json:"type,omitempty"`
 	// Description is a short description.
 	Description string `json:"description,omitempty"`
-	// Required reports whether the parameter must have a value.
+	// Required indicates whether the parameter must have a value.
 	Required bool `json:"required"`
-	// Updatable reports whether an update can change the value.
+	// Updatable indicates whether an update can change the value.
 	Updatable bool `json:"updatable,omitempty"`
 	// Enum lists the allowed values.
 	Enum []string `json:"enum,omitempty"`

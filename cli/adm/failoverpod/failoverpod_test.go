@@ -10,7 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// newRequest returns a request with these arguments and defaults for all other flags.
+// newRequest returns a request with the given arguments and the defaults of all other flags.
 func newRequest(t *testing.T, arguments ...string) *Request {
 	t.Helper()
 	r := &Request{Name: "front", Namespace: "default"}

@@ -33,7 +33,7 @@ func ReadDockerfile(dir string) (*Dockerfile, error) {
 	return ParseDockerfile(string(text))
 }
 
-// ParseDockerfile evaluates the instructions FROM, ARG and EXPOSE. A Dockerfile without FROM is an
+// ParseDockerfile evaluates the FROM, ARG and EXPOSE instructions. A Dockerfile without FROM is an
 // error.
 func ParseDockerfile(text string) (*Dockerfile, error) {
 	file, stages, arguments := &Dockerfile{Text: text}, map[string]string{}, map[string]string{}
@@ -77,7 +77,7 @@ func ParseDockerfile(text string) (*Dockerfile, error) {
 	return file, nil
 }
 
-// argument returns the value of the ARG in a reference. The reference has the form NAME or
+// argument returns the value of the ARG that a reference names. The reference has the form NAME or
 // NAME:-DEFAULT.
 func argument(arguments map[string]string, name string) string {
 	name, otherwise, _ := strings.Cut(name, ":-")

@@ -19,7 +19,7 @@ import (
 // openshift is the project whose image streams and templates every user can use.
 const openshift = "openshift"
 
-// Finder finds images and templates in the current project, in the project openshift and in
+// Finder finds images and templates in the current project, in the openshift project and in
 // registries.
 type Finder struct {
 	Images    imageclient.ImageV1Interface

@@ -41,7 +41,7 @@ type Request struct {
 	// Environment contains the environment variables for containers, and BuildEnvironment the
 	// environment variables for builds.
 	Environment, BuildEnvironment []corev1.EnvVar
-	// Labels are set on all objects. If Labels is empty, the objects get the label app.
+	// Labels are set on all objects. If Labels is empty, the objects get the app label.
 	Labels map[string]string
 	// AsTest creates test deployments, whose pods exist only during a deployment.
 	AsTest bool
@@ -158,7 +158,7 @@ func pair(ctx context.Context, finder *Finder, request Request) ([]Component, er
 // add resolves one component and adds the resulting template or part to the plan.
 func (p *Plan) add(ctx context.Context, finder *Finder, component Component) (err error) {
 	part := Part{Group: component.Group}
-	// An inline Dockerfile also specifies the empty base image.
+	// The inline Dockerfile itself specifies the empty base image, so there is no image to find.
 	if component.From == scratch && p.Options.Inline != "" {
 		part.Name, component.From = scratch, ""
 	}

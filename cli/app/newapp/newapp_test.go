@@ -24,11 +24,11 @@ import (
 	"github.com/slipway-platform/slipway/internal/apitest"
 )
 
-// cluster returns a finder for the project shop. The project openshift contains a Ruby builder, and
-// a Python builder that has no image. The project shop contains a database.
+// cluster returns a finder for the shop project. The openshift project contains a Ruby builder, and
+// a Python builder that has no image. The shop project contains a database.
 func cluster(t *testing.T) *Finder {
 	t.Helper()
-	// The fake client needs the names of list kinds.
+	// The test's API server supports only the types in client-go's scheme.
 	if err := imagev1.Install(scheme.Scheme); err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +71,8 @@ func cluster(t *testing.T) *Finder {
 	return &Finder{Images: images, Templates: templates, Namespace: "shop"}
 }
 
-// repository creates a Git repository that contains the files. Without an origin, it creates only
-// the files.
+// repository creates a Git repository that contains the given files. If origin is empty, it only
+// writes the files.
 func repository(t *testing.T, name, origin string, files map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), name)

@@ -103,7 +103,7 @@ func track(image *Image) imagev1.TagReference {
 }
 
 // head returns an object's metadata with the generated-by annotation. The labels are the request's
-// labels, or the label app if the request has none.
+// labels, or the app label if the request has none.
 func (p *Plan) head(name string) metav1.ObjectMeta {
 	labels := maps.Clone(p.Labels)
 	if len(labels) == 0 {
@@ -168,7 +168,7 @@ func (p *Plan) buildConfig(part Part) *buildv1.BuildConfig {
 	return config
 }
 
-// source returns the build's source, for its BuildConfig.
+// source returns the source for the build's BuildConfig.
 func (b *Build) source() buildv1.BuildSource {
 	if b.Inline != "" {
 		return buildv1.BuildSource{Type: buildv1.BuildSourceDockerfile, Dockerfile: &b.Inline}

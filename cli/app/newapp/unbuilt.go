@@ -12,7 +12,7 @@ import (
 )
 
 // commandAnnotation is the image stream tag annotation that contains the command that creates the
-// tag's image. The tags in the project openshift have this annotation.
+// tag's image. The tags in the openshift project have this annotation.
 const commandAnnotation = "slipway.openshift.io/build-command"
 
 // CheckImages returns an error for the tags in objects whose image an administrator has not created

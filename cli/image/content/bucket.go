@@ -42,7 +42,7 @@ type bucket struct {
 	blobs    sync.Map           // maps a blob's digest to the path of its object
 }
 
-// buckets contains the destination buckets, by host, region and name.
+// buckets contains the destination buckets, keyed by host, region and name.
 type buckets struct {
 	access   *access
 	sources  []string

@@ -40,8 +40,8 @@ type access struct {
 	credentials string
 	insecure    bool
 	jobs        int
-	// force uploads content that the registry already contains. alone disables mounting layers from
-	// other repositories.
+	// force uploads content that the registry already contains. alone prevents layers from being
+	// mounted from other repositories.
 	force, alone bool
 }
 

@@ -54,7 +54,7 @@ func oc(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return out.String(), errOut.String(), err
 }
 
-// lines returns the lines of the file stdin in the working directory.
+// lines returns the lines of the stdin file in the working directory.
 func lines(t *testing.T) []string {
 	t.Helper()
 	content, err := os.ReadFile("stdin")
@@ -73,7 +73,7 @@ type entry struct {
 	mode          int64
 }
 
-// tarLayer returns a layer with these entries. It does not validate them.
+// tarLayer returns a layer with the given entries. It does not validate them.
 func tarLayer(t *testing.T, entries ...entry) []byte {
 	t.Helper()
 	var buffer bytes.Buffer
@@ -102,7 +102,7 @@ func tarLayer(t *testing.T, entries ...entry) []byte {
 	return buffer.Bytes()
 }
 
-// image returns an image with these layers, for a platform such as linux/amd64.
+// image returns an image with the given layers, for a platform such as linux/amd64.
 func image(t *testing.T, platform string, layers ...[]byte) v1.Image {
 	t.Helper()
 	image := empty.Image

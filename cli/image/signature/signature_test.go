@@ -71,7 +71,7 @@ func text(digest, identity string) string {
 		"optional": {"creator": "test", "timestamp": 1539129600}}`, digest, identity)
 }
 
-// imageWith returns the image with these signatures. Their names end with a, b and so on.
+// imageWith returns the image with the given signatures. Their names end with a, b and so on.
 func imageWith(contents ...[]byte) *imagev1.Image {
 	result := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: image}}
 	for i, content := range contents {

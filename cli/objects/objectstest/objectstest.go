@@ -44,8 +44,8 @@ func Load(t testing.TB, file string) (all []*unstructured.Unstructured) {
 	}
 }
 
-// Client returns a fake client for a cluster with these objects. kinds contains the API version and
-// kind of each additional kind that can be listed, such as {"v1", "Pod"}.
+// Client returns a fake client for a cluster that contains the given objects. kinds contains the
+// API version and kind of each additional kind that can be listed, such as {"v1", "Pod"}.
 func Client(all []*unstructured.Unstructured, kinds ...[2]string) dynamic.Interface {
 	lists := map[schema.GroupVersionResource]string{}
 	for _, kind := range kinds {
@@ -61,7 +61,7 @@ func Client(all []*unstructured.Unstructured, kinds ...[2]string) dynamic.Interf
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Golden compares got with a file's content. With the test flag -update, it writes the file first.
+// Golden compares got with a file's content. With the -update test flag, it writes the file first.
 func Golden(t testing.TB, file, got string) {
 	t.Helper()
 	if *update {

@@ -18,8 +18,8 @@ import (
 
 // Server is a fake API server with fixed responses.
 type Server struct {
-	// URL is the server's address. Kubeconfig is the path of a kubeconfig for the server, with the
-	// current project `shop`.
+	// URL is the server's address. Kubeconfig is the path of a kubeconfig for the server, with `shop`
+	// as the current project.
 	URL, Kubeconfig string
 
 	mu       sync.Mutex

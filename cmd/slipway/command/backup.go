@@ -50,8 +50,8 @@ func backupCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// archiveName returns an archive's name without its extension. It consists of prefix, host and
-// time.
+// archiveName returns an archive's name without its extension. The name consists of prefix, the
+// name of the host's node and the time.
 func archiveName(prefix string, h *host.Host, now time.Time) string {
 	return fmt.Sprintf("%s-%s-%s", prefix, h.Node.NodeName, now.UTC().Format("20060102T150405Z"))
 }

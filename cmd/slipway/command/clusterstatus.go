@@ -181,7 +181,7 @@ func (s *hostState) probe(ctx context.Context, url string, mustServe bool) error
 	return nil
 }
 
-// healthy reports whether there are no problems.
+// healthy reports whether no host and no etcd member has a problem.
 func (c *clusterState) healthy() bool {
 	return !slices.ContainsFunc(c.Hosts, func(h hostState) bool { return !h.Ready || h.Problem != "" || len(h.NotReady) > 0 }) &&
 		!slices.ContainsFunc(c.Members, func(m masters.MemberView) bool { return m.Problem != "" })

@@ -112,7 +112,7 @@ func (c *csiObject) add(set *pflag.FlagSet) {
 	c.addFields(set)
 }
 
-// addFields adds the flags that set the fields.
+// addFields adds the flags that set the fields of the CSIDriver object.
 func (c *csiObject) addFields(set *pflag.FlagSet) {
 	set.BoolVar(&c.podInfo, "driver-pod-info", false, "pass the pod of a mount to the driver")
 	set.StringVar(&c.fsGroup, "driver-fs-group-policy", string(storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy), "whether a pod's fsGroup becomes the owner of its files: File, None or ReadWriteOnceWithFSType")
@@ -129,7 +129,7 @@ func (c *csiObject) spec(o csi.Options) (*storagev1.CSIDriverSpec, error) {
 	return c.fields(o.Capacity.Namespace != "")
 }
 
-// fields returns the spec with the flag values.
+// fields returns a CSIDriver spec with the values of the flags.
 func (c *csiObject) fields(hasCapacity bool) (*storagev1.CSIDriverSpec, error) {
 	policy := storagev1.FSGroupPolicy(c.fsGroup)
 	policies := []storagev1.FSGroupPolicy{storagev1.FileFSGroupPolicy, storagev1.NoneFSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy}

@@ -11,7 +11,7 @@ import (
 )
 
 // deployCommand returns the command that runs a deployment on behalf of a Custom strategy's
-// command. Other deployer pods run the program slipway-deployer.
+// command. Other deployer pods run the slipway-deployer program.
 func deployCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "deploy",

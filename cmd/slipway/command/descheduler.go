@@ -17,7 +17,7 @@ import (
 // requestsPerSecond is the limit on requests to the API server.
 const requestsPerSecond = 50
 
-// NewDescheduler returns the verb `descheduler`, which is also the program in the descheduler's
+// NewDescheduler returns the `descheduler` verb, which is also the program in the descheduler's
 // image.
 func NewDescheduler() *cobra.Command {
 	var kubeconfig, policyFile string

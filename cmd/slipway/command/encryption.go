@@ -55,7 +55,7 @@ with it. This takes about a minute.`,
 }
 
 // loadTimeout is the maximum time to wait until all API servers have read a new key. Each API
-// server reads the file once a minute.
+// server reads the key file once a minute.
 const loadTimeout = 4 * time.Minute
 
 // rotateOnAll adds a key on all masters. When all API servers have read the key, it makes them use

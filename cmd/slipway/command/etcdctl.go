@@ -91,7 +91,7 @@ func etcdctlArguments(args []string, api string) ([]string, error) {
 	return append(flags, words...), err
 }
 
-// etcdctlWords returns the version 3 command and its arguments.
+// etcdctlWords converts a command and its arguments to those of API version 3.
 func etcdctlWords(words []string) ([]string, error) {
 	if len(words) == 0 || strings.HasPrefix(words[0], "-") { // flags of version 3 before the command
 		return words, nil

@@ -31,7 +31,7 @@ type flexvolumeCheck struct {
 	secrets             map[string]string
 }
 
-// failures returns the results that cause exit status 1, by the value of --fail-on.
+// failures maps each value of --fail-on to the verdicts that cause exit status 1.
 func failures() map[string][]conformance.Verdict {
 	return map[string][]conformance.Verdict{
 		"wrong": {conformance.Wrong}, "risk": {conformance.Wrong, conformance.Risk}, "never": nil,

@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/node"
 )
 
-// NewHyperkube returns the command line of OpenShift 3.11's program `hyperkube`, which contained
+// NewHyperkube returns the command line of OpenShift 3.11's `hyperkube` program, which contained
 // the Kubernetes components. It prints the kubelet's options and runs kubectl by calling client.
 //
 // Source: OpenShift 3.11 Cluster Administration, 2.11.1.

@@ -18,7 +18,7 @@ const (
 	// linkDir is the directory for the links. It is in every PATH and writable only by root.
 	linkDir = "/usr/local/bin"
 	// linkRecord is the name of a file in the data directory that lists the created links, one per
-	// line. The file is created when the administrator has replied, so that the command asks only
+	// line. The file is created once the administrator has replied, so that the command asks only
 	// once.
 	linkRecord = "links"
 )

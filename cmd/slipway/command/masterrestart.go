@@ -15,11 +15,12 @@ import (
 // restartTimeout is the maximum time to wait until the control plane is ready after a restart.
 const restartTimeout = 3 * time.Minute
 
-// masterComponents contains the arguments of OpenShift 3.11's master-restart, and the scheduler.
+// masterComponents lists the arguments that the command accepts: those of OpenShift 3.11's
+// master-restart, and scheduler.
 var masterComponents = []string{"api", "controllers", "scheduler", "etcd"}
 
 // masterRestartCommand returns the command that restarts the control plane, as OpenShift 3.11's
-// program master-restart does.
+// master-restart program does.
 func masterRestartCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "master-restart api|controllers|scheduler|etcd",

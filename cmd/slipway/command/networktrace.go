@@ -92,7 +92,7 @@ func traceConnection(ctx context.Context, opts *options, from, to string, port u
 	return printTrace(out, steps, response)
 }
 
-// errNoPacket is the response if this host does not open the connection.
+// errNoPacket stands in for the response if this host does not open the connection.
 var errNoPacket = errors.New("this host did not send the packet")
 
 // familyOf returns the IP family of a connection: IPv6 if one of its ends is an IPv6 address.
@@ -201,8 +201,8 @@ func printTrace(out io.Writer, steps []trace.Step, response error) error {
 }
 
 // policies returns a sentence that lists the policies that contributed to the last step's verdict,
-// or "". The names are the comments of the chains that the packet traversed in the last step's
-// table.
+// or "". It takes the policies' names from the comments on the chains that the packet traversed in
+// the last step's table.
 func policies(steps []trace.Step) string {
 	var names []string
 	for _, step := range steps {

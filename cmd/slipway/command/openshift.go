@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/kube"
 )
 
-// NewOpenShift returns the command line of OpenShift 3's program `openshift`. Its verbs run slipway
+// NewOpenShift returns the command line of OpenShift 3's `openshift` program. Its verbs run slipway
 // and oc verbs. client runs the client with the given name, such as oc.
 func NewOpenShift(client func(name string, args []string) error) *cobra.Command {
 	root := &cobra.Command{

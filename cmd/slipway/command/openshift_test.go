@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/config"
 )
 
-// openshift runs the program `openshift`. It returns the client that the program runs, with the
-// client's arguments.
+// openshift runs the `openshift` program. It returns the name of the client that the program runs,
+// followed by the client's arguments.
 func openshift(t *testing.T, args ...string) (client []string, err error) {
 	t.Helper()
 	command := NewOpenShift(func(name string, args []string) error {

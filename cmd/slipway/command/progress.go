@@ -14,10 +14,11 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// minNoted is the shortest start of a component that gets its own line without a terminal.
+// minNoted is how long a component must have taken to start to get its own line if the output is
+// not a terminal.
 const minNoted = time.Second
 
-// maxFailures is the number of failed components that a terminal shows for each process.
+// maxFailures is the maximum number of failed components that a terminal shows for each process.
 const maxFailures = 3
 
 // progress shows how the components start. On a terminal, it is a table of the processes that is

@@ -98,7 +98,7 @@ func writeSupport(ctx context.Context, h *host.Host, path, folder string, now ti
 	return errors.Join(archive.Close(), compressed.Close())
 }
 
-// hostEvidence returns the files about this host.
+// hostEvidence returns the files of a support archive that describe this host.
 func hostEvidence(h *host.Host) []evidence {
 	list := []evidence{
 		{"version.txt", func(_ context.Context, out io.Writer) error {

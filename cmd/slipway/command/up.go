@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
 
-// startTimeout is the maximum time to wait for a start. On a slow disk, the first start takes half
-// a minute.
+// startTimeout is the maximum time to wait until the host has started. On a slow disk, the first
+// start takes half a minute.
 const startTimeout = 5 * time.Minute
 
 // journal is the command that prints the log of the supervisor if systemd started it.

@@ -176,8 +176,9 @@ func TestFailureOfSystemctlKeepsRecord(t *testing.T) {
 	}
 }
 
-// TestServiceHasWatchdog checks that the watchdog's timeout is longer than `slipway run` takes to
-// start. `slipway run` replaces the supervisor when the machine's address changes.
+// TestServiceHasWatchdog checks that the unit sets a watchdog timeout of a minute, which is longer
+// than `slipway run` takes to start. `slipway run` replaces the supervisor when the machine's
+// address changes.
 func TestServiceHasWatchdog(t *testing.T) {
 	if !strings.Contains(unit, "\nWatchdogSec=60\n") {
 		t.Errorf("the unit has no watchdog of a minute:\n%s", unit)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Bombs returns archives that expand to an endless stream or to a terabyte, by name. Each archive
-// can be read once.
+// Bombs returns archives that expand to an endless stream or to a terabyte, keyed by name. Each
+// archive can be read once.
 func Bombs(t testing.TB) map[string]io.Reader {
 	t.Helper()
 	var header bytes.Buffer

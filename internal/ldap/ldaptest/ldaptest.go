@@ -45,8 +45,8 @@ type thisMachine struct{}
 func (thisMachine) Do(f func() error) error { return f() }
 
 // Start runs slapd with the entries in an LDIF text until the test ends. The BaseDN entry already
-// exists. Members of a groupOfNames have the attribute memberOf, as in Active Directory. Only
-// AdminDN can search.
+// exists. Members of a groupOfNames have a memberOf attribute, as in Active Directory. Only AdminDN
+// can search.
 func Start(t testing.TB, ldif string) *Server {
 	t.Helper()
 	return StartOn(t, thisMachine{}, ldif)

@@ -3,7 +3,7 @@ package recipe
 
 import "github.com/slipway-platform/slipway/internal/payload/manifest"
 
-// Containerd is the module of containerd and its shim.
+// Containerd is the Go module that contains containerd and its shim.
 const Containerd = "github.com/containerd/containerd/v2"
 
 // Recipe describes one program.

@@ -1,6 +1,6 @@
-// Package policy defines OpenShift 3's scheduler Policy, which is stored in the file
-// scheduler.json. Predicates exclude nodes, and priorities score the remaining nodes (OpenShift
-// 3.11 administration guide, section 16.2.4).
+// Package policy defines OpenShift 3's scheduler Policy, which is stored in the scheduler.json
+// file. Predicates exclude nodes, and priorities score the remaining nodes (OpenShift 3.11
+// administration guide, section 16.2.4).
 package policy
 
 import (
@@ -23,7 +23,8 @@ type Policy struct {
 	// HardPodAffinitySymmetricWeight is the weight, from 1 to 100, of the preference for nodes with
 	// pods that require affinity to the new pod. 0 means the default weight.
 	HardPodAffinitySymmetricWeight int32 `json:"hardPodAffinitySymmetricWeight"`
-	// AlwaysCheckAllPredicates reports all predicates that exclude a node, not only the first.
+	// AlwaysCheckAllPredicates indicates whether the scheduler reports all predicates that exclude a
+	// node, instead of only the first.
 	AlwaysCheckAllPredicates bool `json:"alwaysCheckAllPredicates"`
 }
 

@@ -34,7 +34,7 @@ func (h *host) remove(address netip.Addr) {
 	h.addresses = slices.DeleteFunc(h.addresses, func(a netip.Addr) bool { return a == address })
 }
 
-// allocate returns the addresses of all hosts with egressCIDRs, by host name.
+// allocate returns the addresses of all hosts with egressCIDRs, keyed by host name.
 //
 // A host keeps the addresses that a project still requests. If a host is lost, its addresses move
 // to another host. If there is no other host, the lost host keeps its addresses. A requested
@@ -135,7 +135,7 @@ func place(hosts []*host, address netip.Addr) {
 	best.addresses = append(best.addresses, address)
 }
 
-// balance moves one address from a host to another host that has at least two addresses fewer. It
+// balance moves one address from a host to another host that has at least two fewer addresses. It
 // reports whether it moved an address.
 func balance(hosts []*host) bool {
 	for _, from := range hosts {

@@ -154,7 +154,7 @@ func sorted(list []networkv1.HostSubnetEgressIP) (texts []string) {
 	return texts
 }
 
-// gateways returns the pod network addresses of hosts with egressCIDRs, by host name.
+// gateways returns the pod network addresses of hosts with egressCIDRs, keyed by host name.
 func gateways(hosts []*networkv1.HostSubnet) map[string]netip.Addr {
 	addresses := map[string]netip.Addr{}
 	for _, host := range hosts {

@@ -1,6 +1,6 @@
 // Package hosttest runs network tests on a separate host. It re-executes the test program in new
 // network and mount namespaces, so that all goroutines run on the separate host. Tests therefore do
-// not change the machine's devices, nftables tables and sysctls. Pods and other machines are
+// not change the machine's devices, nftables tables or sysctls. Pods and other machines are
 // additional network namespaces.
 package hosttest
 

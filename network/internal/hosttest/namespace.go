@@ -86,7 +86,7 @@ func (n Namespace) Serve(t *testing.T, port int) {
 }
 
 // ServeIPv6 works like Serve, for TCP connections over IPv6. Serve cannot accept them, because Go
-// checks for IPv6 when the test program starts, and the device lo is not up yet.
+// checks for IPv6 when the test program starts, before the lo device is up.
 func (n Namespace) ServeIPv6(t *testing.T, port int) {
 	t.Helper()
 	n.Do(t, func() error {

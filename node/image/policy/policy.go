@@ -17,7 +17,7 @@ import (
 	"github.com/distribution/reference"
 )
 
-// Policy contains the requirements for images, by scope.
+// Policy holds the requirements for images, keyed by scope.
 type Policy struct {
 	general []requirement
 	// scopes maps registries, repositories and images to their requirements. The key "" applies to

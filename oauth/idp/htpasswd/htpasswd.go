@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp"
 )
 
-// Provider checks passwords against a file. It reads the file at each login, so that changes take
+// Provider checks passwords against a file. It reads the file on each login, so that changes take
 // effect immediately. Reading is cheap: one bcrypt comparison takes longer than reading ten
 // thousand lines.
 type Provider struct {

@@ -163,8 +163,8 @@ func (a *attacher) hasFinalizer(finalizers []string) bool {
 	return slices.Contains(finalizers, a.finalizer)
 }
 
-// reattachSet contains the attachments that must be attached again although their status reports
-// them as attached.
+// reattachSet holds the attachments that must be attached again although their status reports them
+// as attached.
 type reattachSet struct {
 	mu    sync.Mutex
 	names map[string]bool

@@ -16,7 +16,7 @@ import (
 var errKilled = errors.New("the test has killed this process")
 
 // Killer simulates a process crash at a driver call or at a write to the API server. Until Revive
-// is called, later calls and requests of the process fail without effect. A nil Killer never kills
+// is called, later calls and requests by the process fail without effect. A nil Killer never kills
 // the process.
 type Killer struct {
 	// After kills the process immediately after the call has taken effect, instead of before the
@@ -29,7 +29,7 @@ type Killer struct {
 	at        string
 }
 
-// Arm kills the process at the nth call from now.
+// Arm makes the Killer kill the process at the nth call from now.
 func (k *Killer) Arm(nth int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -23,7 +23,7 @@ type Options struct {
 	Retry time.Duration
 	// Observe, if set, is called for each completed call.
 	Observe func(Call)
-	// Dial contains additional options for the connection, such as fault injection in tests.
+	// Dial lists additional options for the connection, such as fault injection in tests.
 	Dial []grpc.DialOption
 }
 

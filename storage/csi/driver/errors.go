@@ -26,7 +26,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("call %s of CSI driver %q: %s: %s", e.Method, e.Driver, e.Code, e.Message)
 }
 
-// GRPCStatus returns the call's gRPC status. The functions of the package status expect this
+// GRPCStatus returns the call's gRPC status. The functions of the status package expect this
 // method.
 func (e *Error) GRPCStatus() *status.Status { return status.New(e.Code, e.Message) }
 

@@ -41,7 +41,7 @@ func (d *Driver) ControllerExpandVolume(_ context.Context, r *csi.ControllerExpa
 	return &csi.ControllerExpandVolumeResponse{CapacityBytes: v.Size, NodeExpansionRequired: d.options.NodeExpansion}, nil
 }
 
-// ControllerModifyVolume modifies the parameters iops, throughput and tier.
+// ControllerModifyVolume modifies the iops, throughput and tier parameters.
 func (d *Driver) ControllerModifyVolume(_ context.Context, r *csi.ControllerModifyVolumeRequest) (*csi.ControllerModifyVolumeResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_MODIFY_VOLUME); err != nil {
 		return nil, err

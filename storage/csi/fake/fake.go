@@ -146,14 +146,14 @@ func (d *Driver) Attachments() (count int) {
 	return count
 }
 
-// Lose deletes a volume without a call, as a storage administrator could.
+// Lose deletes a volume without a DeleteVolume call, as a storage administrator could.
 func (d *Driver) Lose(volumeID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.volumes, volumeID)
 }
 
-// Detach detaches a volume from a node without a call.
+// Detach marks a volume as detached from a node without a ControllerUnpublishVolume call.
 func (d *Driver) Detach(volumeID, nodeID string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -21,8 +21,8 @@ import (
 // Config describes the deployment.
 type Config struct {
 	// Driver is the driver's name, as reported by GetPluginInfo. Image and Arguments configure the
-	// driver's container. The driver must serve CSI at the path in the environment variable
-	// CSI_ENDPOINT.
+	// driver's container. The driver must serve CSI at the path in the CSI_ENDPOINT environment
+	// variable.
 	Driver, Image string
 	Arguments     []string
 	// SidecarImage is the Slipway image.

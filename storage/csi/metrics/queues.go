@@ -5,7 +5,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// queues contains the metrics of client-go's work queues, with a driver label.
+// queues holds the metrics of client-go's work queues, with a driver label.
 type queues struct {
 	depth, unfinished, longest *prometheus.GaugeVec
 	adds, retries              *prometheus.CounterVec

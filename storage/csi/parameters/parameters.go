@@ -33,7 +33,7 @@ const (
 	SnapshotterList   Operation = "snapshotter-list"
 )
 
-// key contains the names of the two parameters that select a secret.
+// key holds the names of the two parameters that select a secret.
 type key struct{ name, namespace string }
 
 func (o Operation) key() key {

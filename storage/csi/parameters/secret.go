@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Values contains the values of the variables in templates for a secret's name and namespace, such
+// Values holds the values of the variables in the templates for a secret's name and namespace, such
 // as "pvc.name" in "${pvc.name}".
 type Values struct{ Name, Namespace map[string]string }
 

@@ -164,8 +164,8 @@ func (p *provisioner) deleteMismatch(ctx context.Context, claim *corev1.Persiste
 // cleanUp deletes a volume that may have been created for a claim that no longer needs it. Only the
 // driver can determine whether the volume exists, so cleanUp calls CreateVolume again, which
 // returns the same volume, then deletes the volume. If the driver rejects the call with an error
-// that has no effect, no volume exists. So that the claim is eventually deleted, any final error is
-// accepted after cleanUpTimeout.
+// that guarantees that the call had no effect, no volume exists. So that the claim is eventually
+// deleted, any final error is accepted after cleanUpTimeout.
 func (p *provisioner) cleanUp(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	current, err := p.Client.CoreV1().PersistentVolumeClaims(claim.Namespace).Get(ctx, claim.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && (current.UID != claim.UID || !isPending(current)) {

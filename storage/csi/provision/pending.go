@@ -66,7 +66,7 @@ func (p *provisioner) clearPending(ctx context.Context, claim *corev1.Persistent
 	return err
 }
 
-// deletedSet contains the volumes that this process has deleted, until their PersistentVolumes no
+// deletedSet holds the volumes that this process has deleted, until their PersistentVolumes no
 // longer exist.
 type deletedSet struct {
 	mu   sync.Mutex

@@ -88,8 +88,8 @@ func (p *provisioner) startDelay(claim *corev1.PersistentVolumeClaim) time.Durat
 	return time.Duration(h.Sum32()%1000) * time.Millisecond
 }
 
-// hasCapacity queries whether the volume fits on this node. It returns true if the driver does not
-// support GET_CAPACITY.
+// hasCapacity asks the driver whether the volume fits on this node. It returns true if the driver
+// does not support GET_CAPACITY.
 func (p *provisioner) hasCapacity(ctx context.Context, plan *plan) (bool, error) {
 	if !p.Description.Can(csi.ControllerServiceCapability_RPC_GET_CAPACITY) {
 		return true, nil

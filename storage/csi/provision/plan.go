@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/parameters"
 )
 
-// plan contains the driver request for a claim, and the PersistentVolume's data that the driver's
+// plan holds the driver request for a claim, and the PersistentVolume's data that the driver's
 // response does not contain.
 type plan struct {
 	claim          *corev1.PersistentVolumeClaim

@@ -17,7 +17,7 @@ import (
 // snapshotGroup is the API group of snapshots.
 const snapshotGroup = "snapshot.storage.k8s.io"
 
-// allowModeChange is an annotation on a snapshot's content. An administrator sets it to allow
+// allowModeChange is an annotation on a VolumeSnapshotContent. An administrator sets it to allow
 // restoring the snapshot to a volume with a different volume mode.
 const allowModeChange = "snapshot.storage.kubernetes.io/allow-volume-mode-change"
 
@@ -149,8 +149,8 @@ func (p *provisioner) snapshot(ctx context.Context, plan *plan, name string) (*c
 }
 
 // snapshotHandle returns a snapshot's handle. It first validates that the snapshot belongs to the
-// driver, that the snapshot and its content refer to each other, and that the snapshot fits the new
-// volume.
+// driver, that the snapshot and its VolumeSnapshotContent refer to each other, and that the
+// snapshot fits the new volume.
 func (p *provisioner) snapshotHandle(plan *plan, snapshot, content *unstructured.Unstructured) (string, error) {
 	driverName, _, _ := unstructured.NestedString(content.Object, "spec", "driver")
 	boundTo, _, _ := unstructured.NestedString(content.Object, "spec", "volumeSnapshotRef", "uid")

@@ -1,9 +1,9 @@
 // Package register registers a CSI driver with the kubelet on a node and with the cluster. It
-// registers the driver with the kubelet through the kubelet's plugin registration in the directory
-// plugins_registry, and with the cluster through a CSIDriver object. The driver itself does not
-// depend on Kubernetes. The package replaces the community's node-driver-registrar and the design
-// document's cluster-driver-registrar (csi-in-kubernetes, "Kubelet to CSI Driver Communication" and
-// "Recommended Mechanism for Deploying CSI Drivers").
+// registers the driver with the kubelet through the kubelet's plugin registration in the
+// plugins_registry directory, and with the cluster through a CSIDriver object. The driver itself
+// does not depend on Kubernetes. The package replaces the community's node-driver-registrar and the
+// design document's cluster-driver-registrar (csi-in-kubernetes, "Kubelet to CSI Driver
+// Communication" and "Recommended Mechanism for Deploying CSI Drivers").
 package register
 
 import (
@@ -25,9 +25,9 @@ import (
 )
 
 const (
-	// queryTimeout is the time to wait for the kubelet's query. The kubelet scans the directory
-	// every second, but after a failure it waits up to two minutes before it tries the same path
-	// again (exponential backoff). A new path has no backoff.
+	// queryTimeout is how long to wait for the kubelet's query. The kubelet scans the directory every
+	// second, but after a failure it waits up to two minutes before it tries the same path again
+	// (exponential backoff). A new path has no backoff.
 	queryTimeout    = 5 * time.Second
 	maxQueryTimeout = time.Minute
 	callTimeout     = 10 * time.Second
@@ -48,7 +48,7 @@ type Registrar struct {
 	Driver Driver
 	// Endpoint is the absolute path of the driver's socket, as seen by the kubelet.
 	Endpoint string
-	// Dir is the kubelet's directory plugins_registry, as seen by this process.
+	// Dir is the kubelet's plugins_registry directory, as seen by this process.
 	Dir string
 	// Interval is the interval at which the driver's name and node info are checked for changes.
 	// The default is 10 s.
@@ -128,7 +128,7 @@ func (r *Registrar) set(s State) {
 	r.state = s
 }
 
-// driverInfo contains a driver's name and node info. If either of them changes, the driver must be
+// driverInfo holds a driver's name and node info. If either of them changes, the driver must be
 // registered again.
 type driverInfo struct {
 	name string

@@ -31,7 +31,7 @@ import (
 )
 
 // bench is a fake driver with one volume, which is bound to the claim ns/data, and an API server
-// with a class.
+// with a VolumeSnapshotClass.
 type bench struct {
 	t         *testing.T
 	storage   *fake.Driver
@@ -152,7 +152,7 @@ func (b *bench) start() *bench {
 	return b
 }
 
-// take creates a VolumeSnapshot of the claim data.
+// take creates a VolumeSnapshot of the claim "data".
 func (b *bench) take(name, class string) {
 	b.t.Helper()
 	s := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -219,8 +219,8 @@ func (b *bench) waitProblem(name, text string) {
 	}, text)
 }
 
-// clean checks that nothing remains in the storage, and that no content, finalizer or annotation
-// remains in the API.
+// clean checks that nothing remains in the storage, and that no VolumeSnapshotContent, finalizer or
+// annotation remains in the API server.
 func (b *bench) clean(title string) {
 	b.t.Helper()
 	if remaining := b.storage.Snapshots(); len(remaining) > 0 {

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/parameters"
 )
 
-// contentName returns the name of a snapshot's content: the name in its spec, or the generated
-// name.
+// contentName returns the name of a snapshot's VolumeSnapshotContent: the name in the snapshot's
+// spec, or the generated name.
 func contentName(s *snapshotv1.VolumeSnapshot) string {
 	if name := s.Spec.Source.VolumeSnapshotContentName; name != nil {
 		return *name
@@ -22,12 +22,13 @@ func contentName(s *snapshotv1.VolumeSnapshot) string {
 	return "snapcontent-" + string(s.UID)
 }
 
-// isBound reports whether the snapshot and the content reference each other.
+// isBound reports whether the snapshot and the VolumeSnapshotContent reference each other.
 func isBound(s *snapshotv1.VolumeSnapshot, c *snapshotv1.VolumeSnapshotContent) bool {
 	return s != nil && contentName(s) == c.Name && refersTo(c, s) && c.Spec.VolumeSnapshotRef.UID == s.UID
 }
 
-// refersTo reports whether a content references a snapshot. The reference might have no UID yet.
+// refersTo reports whether a VolumeSnapshotContent references a snapshot. The reference might have
+// no UID yet.
 func refersTo(c *snapshotv1.VolumeSnapshotContent, s *snapshotv1.VolumeSnapshot) bool {
 	ref := c.Spec.VolumeSnapshotRef
 	return ref.Namespace == s.Namespace && ref.Name == s.Name && (ref.UID == "" || ref.UID == s.UID)
@@ -49,8 +50,8 @@ func contentReady(c *snapshotv1.VolumeSnapshotContent) bool {
 	return c.Status != nil && ptr.Deref(c.Status.ReadyToUse, false) && c.Status.SnapshotHandle != nil
 }
 
-// getContent reads a content from the API server, bypassing the cache. It returns nil if the
-// content does not exist.
+// getContent reads a VolumeSnapshotContent from the API server, bypassing the cache. It returns nil
+// if the VolumeSnapshotContent does not exist.
 func (r *snapshotter) getContent(ctx context.Context, name string) (*snapshotv1.VolumeSnapshotContent, error) {
 	content, err := r.contentClient().Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -62,8 +63,8 @@ func (r *snapshotter) getContent(ctx context.Context, name string) (*snapshotv1.
 	return content, nil
 }
 
-// content returns a snapshot's content from the cache or, because the cache may be stale, from the
-// API server. It returns nil if the content does not exist.
+// content returns a snapshot's VolumeSnapshotContent from the cache or, because the cache may be
+// stale, from the API server. It returns nil if the VolumeSnapshotContent does not exist.
 func (r *snapshotter) content(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshotContent, error) {
 	content, err := r.contents.Get(contentName(s))
 	if apierrors.IsNotFound(err) {
@@ -72,8 +73,8 @@ func (r *snapshotter) content(ctx context.Context, s *snapshotv1.VolumeSnapshot)
 	return content.DeepCopy(), err
 }
 
-// bind makes the snapshot and its content reference each other. It creates the content of a
-// dynamically provisioned snapshot.
+// bind makes the snapshot and its VolumeSnapshotContent reference each other. It creates the
+// VolumeSnapshotContent of a dynamically provisioned snapshot.
 func (r *snapshotter) bind(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshotContent, error) {
 	content, err := r.content(ctx, s)
 	switch {
@@ -96,9 +97,10 @@ func (r *snapshotter) bind(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*
 	return r.updateContent(ctx, content)
 }
 
-// create creates the content for a snapshot of a claim. Its annotation records that CreateSnapshot
-// may have been called. The snapshot has its finalizers, and the API server has confirmed that it
-// is not being deleted. The snapshot therefore exists until this controller removes the finalizers.
+// create creates the VolumeSnapshotContent for a snapshot of a claim. Its annotation records that
+// CreateSnapshot may have been called. The snapshot has its finalizers, and the API server has
+// confirmed that it is not being deleted. The snapshot therefore exists until this controller
+// removes the finalizers.
 func (r *snapshotter) create(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshotContent, error) {
 	if !r.canCreate {
 		return nil, userErrorf("CSI driver %q does not support creating snapshots", r.driver)

@@ -88,7 +88,7 @@ func (r *snapshotter) prepare(ctx context.Context, s *snapshotv1.VolumeSnapshot)
 	return current, nil
 }
 
-// publish writes the content's state to the snapshot's status.
+// publish writes the VolumeSnapshotContent's state to the snapshot's status.
 func (r *snapshotter) publish(ctx context.Context, s *snapshotv1.VolumeSnapshot, c *snapshotv1.VolumeSnapshotContent) error {
 	status := &snapshotv1.VolumeSnapshotStatus{BoundVolumeSnapshotContentName: &c.Name, ReadyToUse: ptr.To(contentReady(c))}
 	if c.Status != nil && c.Status.CreationTime != nil {

@@ -8,20 +8,20 @@ const (
 	// contentFinalizer protects a VolumeSnapshotContent until its snapshot in the storage system is
 	// deleted or retained.
 	contentFinalizer = prefix + "volumesnapshotcontent-bound-protection"
-	// boundFinalizer protects a VolumeSnapshot until its content is deleted or retained.
+	// boundFinalizer protects a VolumeSnapshot until its VolumeSnapshotContent is deleted or retained.
 	boundFinalizer = prefix + "volumesnapshot-bound-protection"
 	// sourceFinalizer protects a VolumeSnapshot while a volume is being restored from it.
 	sourceFinalizer = prefix + "volumesnapshot-as-source-protection"
 	// claimFinalizer protects a claim while a snapshot of its volume is being created.
 	claimFinalizer = prefix + "pvc-as-source-protection"
 
-	// beingCreated marks a content if CreateSnapshot may have been called for it and the outcome is
-	// unknown.
+	// beingCreated marks a VolumeSnapshotContent if CreateSnapshot may have been called for it and the
+	// outcome is unknown.
 	beingCreated = prefix + "volumesnapshot-being-created"
 	// defaultClass marks the class for snapshots that do not specify a class.
 	defaultClass = prefix + "is-default-class"
-	// secretName and secretNamespace record the secret for deleting a content, because the class
-	// may no longer exist at that time.
+	// secretName and secretNamespace record the secret for deleting a VolumeSnapshotContent's
+	// snapshot, because the class may no longer exist at that time.
 	secretName      = prefix + "deletion-secret-name"
 	secretNamespace = prefix + "deletion-secret-namespace"
 	// managedBy is the label that contains the snapshot's node, if the driver serves a single node.

@@ -43,13 +43,13 @@ func (r *snapshotter) isOwn(ctx context.Context, s *snapshotv1.VolumeSnapshot) (
 	return r.Accessible(volume)
 }
 
-// ownsContent reports whether a content belongs to the driver and, if the driver serves a single
-// node, to this node.
+// ownsContent reports whether a VolumeSnapshotContent belongs to the driver and, if the driver
+// serves a single node, to this node.
 func (r *snapshotter) ownsContent(c *snapshotv1.VolumeSnapshotContent) bool {
 	return c.Spec.Driver == r.driver && (r.Node == "" || c.Labels[managedBy] == r.Node)
 }
 
-// checkNodeLabel returns an error for a content that no node is responsible for.
+// checkNodeLabel returns an error for a VolumeSnapshotContent that no node is responsible for.
 func (r *snapshotter) checkNodeLabel(c *snapshotv1.VolumeSnapshotContent) error {
 	if r.Node == "" || c.Spec.Driver != r.driver || c.Labels[managedBy] != "" {
 		return nil

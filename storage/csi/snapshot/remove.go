@@ -18,8 +18,8 @@ import (
 )
 
 // remove removes the finalizers from a snapshot that is being deleted, unless a claim is being
-// restored from it. If the deletion policy of its content is Delete, remove first deletes the
-// content and the snapshot in the storage system.
+// restored from it. If the deletion policy of the snapshot's VolumeSnapshotContent is Delete,
+// remove first deletes the VolumeSnapshotContent and the snapshot in the storage system.
 func (r *snapshotter) remove(ctx context.Context, s *snapshotv1.VolumeSnapshot) error {
 	if claim := r.restoringClaim(s); claim != "" {
 		r.recordEvent(s, corev1.EventTypeNormal, "SnapshotInUse", "The snapshot is deleted when PersistentVolumeClaim %q has been restored from it.", claim)
@@ -75,8 +75,8 @@ func (r *snapshotter) removeFinalizers(ctx context.Context, s *snapshotv1.Volume
 	return nil
 }
 
-// reconcileUnbound reconciles a content whose snapshot has been deleted or has not been created
-// yet.
+// reconcileUnbound reconciles a VolumeSnapshotContent whose snapshot has been deleted or has not
+// been created yet.
 func (r *snapshotter) reconcileUnbound(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) error {
 	if c.Spec.VolumeSnapshotRef.UID == "" {
 		if c.DeletionTimestamp != nil {
@@ -98,8 +98,8 @@ func (r *snapshotter) reconcileUnbound(ctx context.Context, c *snapshotv1.Volume
 	return r.deleteContent(ctx, c)
 }
 
-// deleteContent deletes a content and, unless the policy is Retain, the snapshot in the storage
-// system.
+// deleteContent deletes a VolumeSnapshotContent and, unless the policy is Retain, the snapshot in
+// the storage system.
 func (r *snapshotter) deleteContent(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) error {
 	if c.DeletionTimestamp == nil {
 		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &c.UID}}
@@ -107,7 +107,8 @@ func (r *snapshotter) deleteContent(ctx context.Context, c *snapshotv1.VolumeSna
 			return fmt.Errorf("delete VolumeSnapshotContent %q: %w", c.Name, err)
 		}
 	}
-	// Read the current content, because CreateSnapshot may have been called for it in the meantime.
+	// Read the current VolumeSnapshotContent, because CreateSnapshot may have been called for it since
+	// it was cached.
 	c, err := r.getContent(ctx, c.Name)
 	if err != nil || c == nil || c.DeletionTimestamp == nil {
 		return err

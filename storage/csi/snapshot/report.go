@@ -54,7 +54,7 @@ func (r *snapshotter) report(ctx context.Context, s *snapshotv1.VolumeSnapshot, 
 	return cause
 }
 
-// reportContent is like report, but for a content.
+// reportContent is like report, but for a VolumeSnapshotContent.
 func (r *snapshotter) reportContent(ctx context.Context, c *snapshotv1.VolumeSnapshotContent, cause error) error {
 	message := cause.Error()
 	if !isUserError(cause) || c.Status != nil && c.Status.Error != nil && ptr.Deref(c.Status.Error.Message, "") == message {

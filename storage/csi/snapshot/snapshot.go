@@ -4,9 +4,10 @@
 // VolumeSnapshot together with its VolumeSnapshotContent. This avoids races between the two
 // objects.
 //
-// Snapshots are not leaked if the process is killed: the content exists before CreateSnapshot is
-// called, and has an annotation until the outcome is known. If the content is deleted in the
-// meantime, the controller first queries the outcome.
+// Snapshots are not leaked if the process is killed: the VolumeSnapshotContent exists before
+// CreateSnapshot is called, and has an annotation until the outcome is known. If the
+// VolumeSnapshotContent is deleted before the outcome is known, the controller first determines the
+// outcome.
 package snapshot
 
 import (
@@ -108,7 +109,8 @@ func (r *snapshotter) controller() controller.Controller {
 	}
 }
 
-// reconcile reconciles a VolumeSnapshot, if it exists, and all contents that reference it.
+// reconcile reconciles a VolumeSnapshot, if it exists, and all VolumeSnapshotContents that
+// reference it.
 func (r *snapshotter) reconcile(ctx context.Context, key controller.Key) error {
 	snapshot, err := r.snapshots.VolumeSnapshots(key.Namespace).Get(key.Name)
 	if err != nil && !apierrors.IsNotFound(err) {

@@ -75,7 +75,7 @@ func (b *bench) exists(change func(*snapshotv1.VolumeSnapshotContent)) string {
 	return id
 }
 
-// use creates the VolumeSnapshot ns/monday for the existing content "old".
+// use creates the VolumeSnapshot ns/monday for the existing VolumeSnapshotContent "old".
 func (b *bench) use() {
 	b.t.Helper()
 	s := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "monday"}}
@@ -97,7 +97,7 @@ func TestExistingSnapshotIsBound(t *testing.T) {
 			if c := b.contents()[0]; c.Spec.VolumeSnapshotRef.UID != s.UID || handleOf(&c) != id {
 				t.Errorf("content %+v", c)
 			}
-			// The count includes the call by the test itself.
+			// The count includes the call that the test itself makes.
 			if count := len(b.storage.Calls("CreateSnapshot")); count != 1 {
 				t.Errorf("%d calls of CreateSnapshot", count)
 			}

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/parameters"
 )
 
-// syncContent updates a content's status from the driver. If the snapshot does not exist,
-// syncContent creates it.
+// syncContent updates a VolumeSnapshotContent's status from the driver. If the snapshot does not
+// exist, syncContent creates it.
 func (r *snapshotter) syncContent(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) (*snapshotv1.VolumeSnapshotContent, error) {
 	if contentReady(c) && c.Annotations[beingCreated] == "" {
 		return c, nil
@@ -33,10 +33,10 @@ func (r *snapshotter) syncContent(ctx context.Context, c *snapshotv1.VolumeSnaps
 	return r.recordState(ctx, c, response)
 }
 
-// prepareContent verifies that a content exists and is not being deleted, and adds its finalizer.
-// If CreateSnapshot is called next, prepareContent also adds the annotation beingCreated. These
-// steps are repeated before each retry: the cache may contain a deleted content, and a snapshot
-// created for a deleted content would be leaked.
+// prepareContent verifies that a VolumeSnapshotContent exists and is not being deleted, and adds
+// its finalizer. If CreateSnapshot is about to be called, prepareContent also adds the beingCreated
+// annotation. These steps are repeated before each retry: the cache may contain a deleted
+// VolumeSnapshotContent, and a snapshot created for it would be leaked.
 func (r *snapshotter) prepareContent(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) (*snapshotv1.VolumeSnapshotContent, error) {
 	desired := c.DeepCopy()
 	if !slices.Contains(desired.Finalizers, contentFinalizer) {
@@ -122,8 +122,8 @@ func (r *snapshotter) listSnapshot(ctx context.Context, c *snapshotv1.VolumeSnap
 	return nil, userErrorf("snapshot %q is unknown to CSI driver %q", id, r.driver)
 }
 
-// secrets returns the secrets that the content's class selects for an operation, or nil if the
-// class no longer exists.
+// secrets returns the secrets that the VolumeSnapshotContent's class selects for an operation, or
+// nil if the class no longer exists.
 func (r *snapshotter) secrets(ctx context.Context, c *snapshotv1.VolumeSnapshotContent, operation parameters.Operation) (map[string]string, error) {
 	if c.Spec.VolumeSnapshotClassName == nil {
 		return nil, nil
@@ -144,8 +144,8 @@ func (r *snapshotter) secrets(ctx context.Context, c *snapshotv1.VolumeSnapshotC
 	return parameters.Fetch(ctx, r.Client, secret)
 }
 
-// deletionSecrets returns the secrets that a content references. They are used for both creation
-// and deletion.
+// deletionSecrets returns the secrets that a VolumeSnapshotContent references. They are used for
+// both creation and deletion.
 func (r *snapshotter) deletionSecrets(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) (map[string]string, error) {
 	name, namespace := c.Annotations[secretName], c.Annotations[secretNamespace]
 	if name == "" || namespace == "" {
@@ -154,8 +154,8 @@ func (r *snapshotter) deletionSecrets(ctx context.Context, c *snapshotv1.VolumeS
 	return parameters.Fetch(ctx, r.Client, &corev1.SecretReference{Name: name, Namespace: namespace})
 }
 
-// recordState writes the driver's response to the content: it first writes the status, which
-// contains the ID, then removes the annotation.
+// recordState writes the driver's response to the VolumeSnapshotContent: it first writes the
+// status, which contains the ID, then removes the annotation.
 func (r *snapshotter) recordState(ctx context.Context, c *snapshotv1.VolumeSnapshotContent, snap *csi.Snapshot) (*snapshotv1.VolumeSnapshotContent, error) {
 	id, size, ready := snap.GetSnapshotId(), snap.GetSizeBytes(), snap.GetReadyToUse()
 	status := &snapshotv1.VolumeSnapshotContentStatus{SnapshotHandle: &id, RestoreSize: &size, ReadyToUse: &ready}
@@ -184,7 +184,8 @@ func (r *snapshotter) clearBeingCreated(ctx context.Context, c *snapshotv1.Volum
 	return r.updateContent(ctx, c)
 }
 
-// recordFailure reports a driver error. If no snapshot was created, it also removes the annotation.
+// recordFailure reports a driver error. If no snapshot was created, it also removes the
+// beingCreated annotation.
 func (r *snapshotter) recordFailure(ctx context.Context, c *snapshotv1.VolumeSnapshotContent, cause error) error {
 	if handleOf(c) != "" || !driver.HasNoEffect(cause) {
 		return r.reportContent(ctx, c, cause)

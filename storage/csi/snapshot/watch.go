@@ -18,7 +18,7 @@ func claimOf(object any) []string {
 	return nil
 }
 
-// refOf returns the snapshot that a content references in the form namespace/name.
+// refOf returns the snapshot that a VolumeSnapshotContent references, in the form namespace/name.
 func refOf(object any) []string {
 	if c, ok := object.(*snapshotv1.VolumeSnapshotContent); ok {
 		return []string{c.Spec.VolumeSnapshotRef.Namespace + "/" + c.Spec.VolumeSnapshotRef.Name}

@@ -22,19 +22,19 @@ type Segment map[string]string
 type Node struct {
 	Name   string
 	Labels map[string]string
-	// Keys contains the driver's topology keys on the node.
+	// Keys lists the driver's topology keys on the node.
 	Keys []string
 }
 
 // Input is the input of Requirement.
 type Input struct {
-	// Nodes contains all nodes on which the driver is registered, in any order.
+	// Nodes lists all nodes on which the driver is registered, in any order.
 	Nodes []Node
 	// Selected is the node that the scheduler selected, or "" for immediate binding.
 	Selected string
 	// Strict restricts the requisite topologies to the selected node's segment.
 	Strict bool
-	// Allowed contains the StorageClass's AllowedTopologies.
+	// Allowed holds the StorageClass's AllowedTopologies.
 	Allowed []corev1.TopologySelectorTerm
 	// Claim is the claim's name. If Spread is set, claims that are named like a StatefulSet's
 	// claims are spread across the segments.

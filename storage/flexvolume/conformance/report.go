@@ -31,7 +31,7 @@ type Result struct {
 	Finding, Remedy string
 }
 
-// Timing contains the durations of an operation's calls.
+// Timing summarizes the durations of an operation's calls.
 type Timing struct {
 	Operation   flexvolume.Operation
 	Calls       int
@@ -46,7 +46,7 @@ type Report struct {
 	// Capabilities is set if init succeeded.
 	Capabilities flexvolume.Capabilities
 	Results      []Result
-	// Timings contains the durations of the calls that were not killed.
+	// Timings holds the durations of the calls that were not killed.
 	Timings []Timing
 	// Seed is Config.Seed or the generated seed.
 	Seed     uint64

@@ -43,7 +43,7 @@ func newSandbox() (*sandbox, error) {
 }
 
 // kubelet is the kubelet's root directory. data is the value of {dir}. A driver that executes
-// option values creates files in the directories injected and workingDir. Files with relative names
+// option values creates files in the injected and workingDir directories. Files with relative names
 // are in workingDir.
 func (b *sandbox) kubelet() string    { return filepath.Join(b.dir, "kubelet") }
 func (b *sandbox) data() string       { return filepath.Join(b.dir, "data") }

@@ -21,7 +21,7 @@
 // function can also be called after an earlier call was killed at any point. IsMounted, Bind and
 // Unmount handle this.
 //
-// Each operation executes the driver again, as root, in the directory "/", without standard input.
+// Each operation executes the driver again, as root, in the root directory, without standard input.
 // Output to os.Stdout is redirected to standard error, because standard output is reserved for the
 // response. Unlike Slipway, Kubernetes reads both streams as the response, so a driver for
 // Kubernetes must not print anything.
@@ -98,7 +98,7 @@ func Main(d Driver) {
 	os.Exit(d.Run(os.Args[1:], stdout))
 }
 
-// Run runs the operation args[0], writes the response to out, and returns the exit code.
+// Run runs the operation that args[0] names, writes the response to out, and returns the exit code.
 func (d Driver) Run(args []string, out io.Writer) (code int) {
 	resp := response{Status: statusNotSupported}
 	if len(args) == 0 {

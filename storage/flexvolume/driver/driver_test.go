@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// directory returns the driver in the package comment.
+// directory returns the example driver from the package comment.
 func directory() driver.Driver {
 	return driver.Driver{
 		Mount: func(dir string, o driver.Options) error {

@@ -52,7 +52,7 @@ func unescape(path string) string {
 	return plain.String()
 }
 
-// Bind bind-mounts the directory source at dir, unless something is already mounted at dir.
+// Bind bind-mounts the source directory at dir, unless something is already mounted at dir.
 func Bind(source, dir string, readOnly bool) error {
 	isMounted, err := IsMounted(dir)
 	if err != nil {

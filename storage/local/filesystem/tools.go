@@ -31,7 +31,7 @@ func (e *MissingProgramError) Error() string {
 	return fmt.Sprintf("program %s not found: install the package %s", e.Program, e.Package)
 }
 
-// Make creates a file system on the device or image at path, which deletes the previous content. It
+// Make creates a file system on the device or image at path. The previous content is deleted. It
 // writes only the necessary blocks, so the rest of an image remains sparse.
 func Make(ctx context.Context, t Type, path string) error {
 	var err error

@@ -70,7 +70,7 @@ func Allocate(path string) error {
 	return nil
 }
 
-// Copy copies the file source to path and syncs the copy. It replaces an existing file. If the file
+// Copy copies the source file to path and syncs the copy. It replaces an existing file. If the file
 // system can share blocks between files (xfs, btrfs), the copy is immediate and shared is true.
 // Otherwise, Copy copies the allocated blocks.
 func Copy(ctx context.Context, path, source string) (shared bool, err error) {

@@ -23,8 +23,8 @@ func Allocated(path string) (int64, error) {
 }
 
 // DiskUsage returns the disk space used by files, in bytes. Shared blocks are counted once, and
-// missing files are treated as empty. shares must be true if files can share blocks, which makes
-// the call slower.
+// missing files are treated as empty. shares must be true if files can share blocks. The call is
+// slower if shares is true.
 func DiskUsage(paths []string, shares bool) (int64, error) {
 	total := int64(0)
 	var shared []extent

@@ -27,7 +27,7 @@ type Device struct {
 	Deleted bool
 }
 
-// Attach attaches the file image as a block device and returns the open device. The device bypasses
+// Attach attaches the image file as a block device and returns the open device. The device bypasses
 // the file's page cache if the file system supports this. With autoClear, the kernel detaches the
 // device when its last user, such as the returned file or a mount, no longer uses it. A process
 // that is killed after attaching but before mounting therefore leaves no device behind. The caller
@@ -76,7 +76,7 @@ func attach(image string, autoClear bool) (*os.File, error) {
 	return nil, errors.New("other processes took every free device")
 }
 
-// Open opens the device that is attached to the file image. It returns nil if there is no such
+// Open opens the device that is attached to the image file. It returns nil if there is no such
 // device. A device with autoClear remains attached while the returned file is open.
 func Open(image string) (*os.File, error) {
 	for {
@@ -96,7 +96,7 @@ func Open(image string) (*os.File, error) {
 	}
 }
 
-// Find returns the path of the device that is attached to the file image, or "" if there is no such
+// Find returns the path of the device that is attached to the image file, or "" if there is no such
 // device.
 func Find(image string) (string, error) {
 	devices, err := List(filepath.Dir(image))

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// Plugins is the directory of the CNI plugins in Debian's package containernetworking-plugins.
+// Plugins is the directory of the CNI plugins in Debian's containernetworking-plugins package.
 const Plugins = "/usr/lib/cni"
 
 // Files is flannel's directory on one host.
@@ -129,8 +129,9 @@ func build(host *kit.Cluster) (string, error) {
 const readyTimeout = time.Minute
 
 // Start starts flanneld on a host as systemd starts the service in examples/flannel. settings are
-// NAME=value settings for the file Environment. When flanneld has a subnet, Start writes the host's
-// CNI configuration. At the end of the test, the daemon is stopped, and Remove removes its remains.
+// NAME=value lines for the file that Environment returns. When flanneld has a subnet, Start writes
+// the host's CNI configuration. At the end of the test, the daemon is stopped, and Remove removes
+// what it leaves behind.
 func Start(t testing.TB, host *kit.Cluster, files Files, settings ...string) *Daemon {
 	t.Helper()
 	built, err := build(host)

@@ -2,7 +2,7 @@
 // concurrently read and write registers through several API servers and record the results. Check
 // searches for an order of all operations that explains the results.
 //
-// A register is the value in a ConfigMap in the namespace default. The model is the same as in
+// A register is the value in a ConfigMap in the default namespace. The model is the same as in
 // etcd's robustness tests: an operation without a response may take effect at any later time, or
 // never.
 package register

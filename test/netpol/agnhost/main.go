@@ -1,4 +1,4 @@
-// Command agnhost implements the part of Kubernetes' program agnhost that Kubernetes' network
+// Command agnhost implements the part of Kubernetes' agnhost program that Kubernetes' network
 // policy tests use: servers on a pod's ports, and a client for them.
 package main
 

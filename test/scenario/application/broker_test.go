@@ -68,7 +68,8 @@ func (p *platform) send(user, method, path, body string, into any) (code int, te
 	return response.StatusCode, string(content)
 }
 
-// expect sends a request and checks that the response has the status code and contains a text.
+// expect sends a request and checks that the response has the given status code and contains the
+// given text.
 func (p *platform) expect(user, method, path, body string, code int, want string) {
 	p.t.Helper()
 	if got, text := p.send(user, method, path, body, nil); got != code || !strings.Contains(text, want) {

@@ -26,8 +26,8 @@ var databases = map[string]struct{ write, read string }{
 }
 
 // selected returns the samples that a test runs: the samples in SLIPWAY_TEST_SAMPLES, or all
-// samples if it is "all", as in make samples. If SLIPWAY_TEST_SAMPLES is unset, selected returns
-// usual.
+// samples if it is "all", which `make samples` sets. If SLIPWAY_TEST_SAMPLES is unset, selected
+// returns usual.
 func selected(all, usual []string) (samples []string) {
 	names := os.Getenv("SLIPWAY_TEST_SAMPLES")
 	switch names {

@@ -30,7 +30,7 @@ func publishExpress(t *testing.T, c *kit.Cluster) site {
 	})
 }
 
-// checkExpress builds and serves the application. The builds' variable NPM_MIRROR must be set.
+// checkExpress builds and serves the application. The builds' NPM_MIRROR variable must be set.
 func checkExpress(t *testing.T, c *kit.Cluster, s site) {
 	const name, host = "nodejs-example", "express.example.com"
 	c.OC("new-app", name, "-p", "SOURCE_REPOSITORY_URL="+s.source, "-p", "SOURCE_REPOSITORY_REF=main", "-p", "CONTEXT_DIR=", "-p", "APPLICATION_DOMAIN="+host)

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// login is an image with a page at the address of Jenkins' login.
+// login is the Dockerfile of an image that serves a page at the path of Jenkins' login page.
 const login = `FROM localhost/slipway-tools:current
 CMD ["sh", "-c", "mkdir -p /tmp/pages && echo \"login of $JENKINS_SERVICE_NAME\" >/tmp/pages/login && exec httpd -f -p 8080 -h /tmp/pages"]
 `

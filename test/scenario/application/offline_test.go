@@ -15,8 +15,8 @@ import (
 // offline lists the images of the applications that run on a machine without a network.
 var offline = []string{"postgresql", "ruby", "python", "nodejs", "pipeline-runner", "postgresql-apb"}
 
-// The machine has no network. It contains downloaded packages of images, and the sources and the
-// dependencies of applications. One command creates the images.
+// The machine has no network. It has the downloaded packages of the images, and serves the sources
+// and dependencies of the applications. One command creates the images.
 func TestBuilderAndCatalogNeedNoNetwork(t *testing.T) {
 	for _, name := range selected([]string{"offline"}, nil) {
 		t.Run(name, runOffline)
@@ -53,7 +53,8 @@ func runOffline(t *testing.T) {
 	}
 }
 
-// disconnect disconnects the machine from its network, and checks that it then reaches no server.
+// disconnect disconnects the machine from its network, and checks that it can no longer reach a
+// server.
 func disconnect(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	server, err := net.Listen("tcp", net.JoinHostPort(c.Gateway.String(), "0"))

@@ -46,7 +46,7 @@ void Init_greeting(void) { rb_define_singleton_method(rb_define_module("Greeting
 	}
 }
 
-// modules returns the module example.com/greeting in the layout of a Go module proxy.
+// modules returns the example.com/greeting module in the layout of a Go module proxy.
 func modules(t *testing.T) map[string][]byte {
 	t.Helper()
 	const module, path = "module example.com/greeting\n", "/go/example.com/greeting/@v/"

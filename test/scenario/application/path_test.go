@@ -39,7 +39,7 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 	}
 	before := visits(t, c)
 
-	// The Git host calls the webhooks: the GitHub webhook, and the generic webhook through the
+	// The Git host calls the webhooks: the GitHub webhook directly, and the generic webhook with the
 	// command for a private repository.
 	stop := load(c, "http://nodejs.example.com/")
 	commit := source.push("2")
@@ -64,7 +64,7 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 		t.Errorf("the second build is of %s", got)
 	}
 
-	// A new builder image triggers a build, an image and a deployment. The data on the volume is
+	// A new builder image leads to a build, a new image and a deployment. The data on the volume is
 	// kept.
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "Dockerfile"), "FROM localhost/sample-python:3.11\nENV BUILDER=second\n")

@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// measured is an application with metrics. Prometheus finds its service by annotations.
+// measured is an application with metrics. Prometheus finds its service by the service's
+// annotations.
 const measured = `
 apiVersion: v1
 kind: Service
@@ -98,7 +99,7 @@ func expressionsOf(t *testing.T, dashboard string) (expressions []string) {
 }
 
 // metricsOf returns the metrics in alert rule expressions, with their jobs. It omits the metrics
-// that exist only after a FlexVolume driver was called.
+// that exist only after a FlexVolume driver has been called.
 func metricsOf(rules string) (names []string) {
 	for _, expression := range regexp.MustCompile(`(?m)expr: (.*)$`).FindAllStringSubmatch(rules, -1) {
 		for _, metric := range regexp.MustCompile(`\b((?:apiserver|haproxy|kubelet|node|scheduler)_\w+\{job="\w+")`).FindAllString(expression[1], -1) {

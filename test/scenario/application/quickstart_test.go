@@ -33,7 +33,7 @@ func get(client *http.Client, url string) (string, error) {
 	return string(body), err
 }
 
-// waitPage waits until a host serves a page that contains a text.
+// waitPage waits until a host serves a page that contains the given text.
 func waitPage(c *kit.Cluster, host, want string) {
 	client := visitor(c)
 	c.WaitFor("a page of "+host+" with "+want, func(context.Context) error {

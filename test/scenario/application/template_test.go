@@ -13,7 +13,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// waitOutput waits until a field of an object has a value.
+// waitOutput waits until a field of an object has the expected value.
 func waitOutput(c *kit.Cluster, object, path, want string) {
 	c.WaitFor(object+" to have "+path+" "+want, func(context.Context) error {
 		got, err := c.TryOC("get", object, "-o", "jsonpath="+path)

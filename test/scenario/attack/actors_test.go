@@ -68,8 +68,8 @@ func actorsOf(project, foreign, node string) []actor {
 	return actors
 }
 
-// rightOf maps each service account to a permission. The platform binds the role of these service
-// accounts after it has created a project.
+// rightOf maps each service account to one of its permissions. The platform binds the service
+// accounts to their roles after it has created a project.
 var rightOf = map[string]cell{
 	"builder":  {scope: "own", verb: "get", group: "build.openshift.io", resource: "builds"},
 	"deployer": {scope: "own", verb: "get", resource: "pods"},

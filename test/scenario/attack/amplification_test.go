@@ -82,7 +82,7 @@ func TestReviewsCannotExhaustAPIServer(t *testing.T) {
 		"scopes: must have at most", apierrors.IsBadRequest)
 }
 
-// TestPresetsCannotMultiplyPod creates a pod of which each container would get thousands of
+// TestPresetsCannotMultiplyPod creates a pod whose containers would each get thousands of
 // environment variables.
 func TestPresetsCannotMultiplyPod(t *testing.T) {
 	s := tenants(t)

@@ -19,10 +19,10 @@ func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master}) }
 // stage is the shared cluster with the attacker and the victim for one test.
 type stage struct {
 	*kit.Cluster
-	// mallory is the attacker. She administers only the project evil.
+	// mallory is the attacker. She administers only the project in evil.
 	mallory *kit.User
 	evil    string
-	// alice is the victim. She administers the project shop.
+	// alice is the victim. She administers the project in shop.
 	alice *kit.User
 	shop  string
 }

@@ -54,7 +54,7 @@ func TestTenantCannotStopGarbageCollection(t *testing.T) {
 }
 
 // TestTenantCannotDelayScheduler creates pods whose placement is expensive. The scheduler places
-// one pod at a time, and evaluates the affinity of all waiting pods for each change of a pod.
+// one pod at a time, and evaluates the affinity of all waiting pods on each change to a pod.
 func TestTenantCannotDelayScheduler(t *testing.T) {
 	s := tenants(t)
 	pods := kit.CorePath(s.evil, "pods")
@@ -93,7 +93,7 @@ func TestTenantCannotDelayScheduler(t *testing.T) {
 }
 
 // TestTenantCannotSlowDownControllersWithSelectors creates objects with large selectors, which
-// controllers evaluate for each change of a pod.
+// controllers evaluate on each change to a pod.
 func TestTenantCannotSlowDownControllersWithSelectors(t *testing.T) {
 	s := tenants(t)
 	const large = 120

@@ -23,8 +23,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// podMemory is the total memory limit for all pods in the small cluster, in bytes. The machine's
-// other memory is reserved, so that a failing test does not use it.
+// podMemory is the total memory limit for all pods in the small cluster, in bytes. The rest of the
+// machine's memory is reserved so that a failing test cannot use it up.
 const podMemory = 1 << 30
 
 // podPIDs is the maximum number of processes in a pod of the small cluster.

@@ -50,7 +50,8 @@ func TestSmallRequestCannotExhaustMemory(t *testing.T) {
 	}
 }
 
-// In upstream, the cost of these requests grows with the square or the cube of their size.
+// In upstream Kubernetes, the cost of these requests grows with the square or the cube of their
+// size.
 func TestSmallRequestCannotOccupyProcessor(t *testing.T) {
 	s := tenants(t)
 	const fields = 150_000

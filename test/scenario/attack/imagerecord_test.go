@@ -61,7 +61,8 @@ func (s *stage) stream(user *kit.User, project, name string) {
 	user.May("POST", kit.GroupPath(imageGroup, project, "imagestreams"), "{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: "+name+"}}")
 }
 
-// mapping returns an ImageStreamMapping for a stream's tag latest. change completes the mapping.
+// mapping returns an ImageStreamMapping for the tag "latest" of a stream. change completes the
+// mapping.
 func mapping(t *testing.T, stream, digest, reference string, change func(*imagev1.Image)) string {
 	t.Helper()
 	m := imagev1.ImageStreamMapping{Tag: "latest"}

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// insideSecret is an internal server's response, which no tenant must be able to read.
+// insideSecret is an internal server's response, which no tenant may be able to read.
 const insideSecret = "inside-secret"
 
 // serve runs a server on a listener until the test ends, and returns its URL.

@@ -35,7 +35,7 @@ func TestTenantCannotUseSystemPriority(t *testing.T) {
 	s.waitReplicaFailure(s.mallory, deployments+"/greedy", "system-node-critical is for namespaces of the platform")
 }
 
-// waitReplicaFailure waits until a deployment reports the reason why its pods are rejected.
+// waitReplicaFailure waits until a deployment reports why its pods are rejected.
 func (s *stage) waitReplicaFailure(user *kit.User, path, reason string) {
 	s.WaitFor("the refusal of the pods of "+path, func(context.Context) error {
 		response, err := user.Try("GET", path, "")

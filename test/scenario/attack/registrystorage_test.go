@@ -139,7 +139,7 @@ func bulk(t *testing.T, number uint64, size int) v1.Image {
 // registry share one small disk.
 func TestFullRegistryDoesNotStopTheAPI(t *testing.T) {
 	c := kit.Start(t, kit.Options{
-		// 16% is the default, like the kubelet's settings below.
+		// 16% is the default. The kubelet's settings below are also the defaults.
 		DataDir: disk(t, 3<<30), Master: "slipway: {registry: {reserve: 16%}}",
 		Node: `kubeletArguments: {eviction-hard: ["nodefs.available<10%,imagefs.available<15%,nodefs.inodesFree<5%,memory.available<100Mi"]}`,
 	})

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestRouteCannotReachHost uses endpoints on the host that an administrator created, like endpoints
-// that were created before the API server rejected them.
+// TestRouteCannotReachHost uses endpoints on the host, which an administrator creates. They
+// represent endpoints that were created before the API server rejected such endpoints.
 func TestRouteCannotReachHost(t *testing.T) {
 	s := tenants(t)
 	const port = "1936" // the router's health check listens on this port of all addresses

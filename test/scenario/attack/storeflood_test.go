@@ -31,7 +31,7 @@ func (s *stage) change(ctx context.Context, name string, retries int) error {
 }
 
 // flood changes Mallory's large objects from several clients until the test ends. The clients retry
-// rejected requests if the response contains a delay.
+// rejected requests if the response specifies a delay.
 func (s *stage) flood(t *testing.T) {
 	t.Helper()
 	const clients, size, retries = 4, 1000 << 10, 10
@@ -91,8 +91,8 @@ func TestTenantWritesAreRateLimited(t *testing.T) {
 	s.mallory.May("DELETE", kit.CorePath(s.evil, fmt.Sprintf("configmaps/probe-%d-0", small)), "")
 }
 
-// TestPlatformNeverWaitsForFloodOfTenant writes the pod status like the scheduler and a controller,
-// one pod after the other, while the pod's tenant floods the store.
+// TestPlatformNeverWaitsForFloodOfTenant writes the pod status as the scheduler and a controller
+// do, one pod after the other, while the pod's tenant floods the store.
 func TestPlatformNeverWaitsForFloodOfTenant(t *testing.T) {
 	s := tenants(t)
 	const large = 200 << 10

@@ -158,7 +158,8 @@ func wrap(front string, words []string) (lines []string) {
 	return append(lines, line)
 }
 
-// readRights is the inverse of lines. Permissions from lines that begin with - are in without.
+// readRights is the inverse of lines. It returns the permissions from lines that begin with - in
+// without.
 func readRights(lines []string) (with, without rights, err error) {
 	with, without = rights{}, rights{}
 	for _, line := range lines {

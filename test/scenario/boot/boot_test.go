@@ -169,7 +169,7 @@ func TestLogsOfComponent(t *testing.T) {
 		}
 		return nil
 	})
-	// Other lines, such as pflag's warnings, belong to the last line before them that has a time.
+	// Other lines, such as pflag's warnings, belong to the last line before them that has a timestamp.
 	withTime := regexp.MustCompile(`(?m)^[IWE][0-9]{4} .*$`)
 	own := withTime.FindAllString(c.MustSlipway("logs", "kubelet", "-n", "-1"), -1)
 	for _, line := range own {

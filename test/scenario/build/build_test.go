@@ -51,8 +51,9 @@ type project struct {
 func newProject(t *testing.T) *project {
 	t.Helper()
 	p := &project{kit.Shared(t), t}
-	// Until local storage is ready for the first time, builds do not have a volume for layers. If
-	// an earlier test killed the node, the node still has the label.
+	// Until local storage is ready for the first time, builds do not have a volume for layers. The
+	// label shows that local storage has been ready. A node that an earlier test killed keeps the
+	// label.
 	p.waitOutput("node", `{.items[*].metadata.labels.slipway\.openshift\.io/local-storage}`, "true")
 	p.push("builder:latest", script)
 	p.OC("create", "imagestream", "app")

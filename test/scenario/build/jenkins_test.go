@@ -25,7 +25,7 @@ import (
 )
 
 // syncPlugin sends the requests of Jenkins' sync plugin, which runs the pipelines of a project as
-// jobs of Jenkins. It has the service account of the template jenkins-ephemeral.
+// jobs of Jenkins. It uses the service account of the jenkins-ephemeral template.
 //
 // Source: github.com/openshift/jenkins-sync-plugin, classes BuildManager, JenkinsUtils,
 // BuildDecisionHandler, BuildSyncRunListener and PipelineJobListener.
@@ -93,7 +93,7 @@ func await[T metav1.Object](t *testing.T, events <-chan watch.Event, kind watch.
 	}
 }
 
-// operation is an operation of a JSON patch.
+// operation is an operation in a JSON patch.
 type operation struct {
 	Op    string `json:"op"`
 	Path  string `json:"path"`
@@ -203,7 +203,8 @@ func TestJenkinsSyncPluginRunsPipelines(t *testing.T) {
 		t.Errorf("oc logs prints %v", err)
 	}
 	s.report("app-1", buildv1.BuildPhaseComplete, "2026-01-02T03:05:05Z")
-	// The plugin stops polling a run whose build has ended, because of this code.
+	// The server returns the error code that makes the plugin stop polling a run whose build has
+	// ended.
 	if err := s.edit("app-1", phase(buildv1.BuildPhaseRunning)); !apierrors.IsInvalid(err) {
 		t.Errorf("a finished build that runs again returns %v", err)
 	}
@@ -237,7 +238,7 @@ func TestJenkinsSyncPluginRunsPipelines(t *testing.T) {
 func TestJenkinsSyncPluginAppliesRunPolicy(t *testing.T) {
 	p := newProject(t)
 	s := newSyncPlugin(p)
-	// The job of a user who edits it in Jenkins becomes a configuration.
+	// When a user edits a job in Jenkins, the plugin creates a BuildConfig for the job.
 	config, err := s.configs.Create(t.Context(), &buildv1.BuildConfig{
 		ObjectMeta: metav1.ObjectMeta{Name: "app", Annotations: map[string]string{"jenkins.openshift.io/generated-by": "jenkins", "jenkins.openshift.io/job-path": p.Namespace + "/app"}},
 		Spec: buildv1.BuildConfigSpec{CommonSpec: buildv1.CommonSpec{Strategy: buildv1.BuildStrategy{

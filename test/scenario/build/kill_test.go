@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// waitLog waits until a build's log contains a text.
+// waitLog waits until a build's log contains the given text.
 func (p *project) waitLog(build, want string) {
 	p.t.Helper()
 	p.WaitFor(fmt.Sprintf("the log of build %s to contain %q", build, want), func(context.Context) error {

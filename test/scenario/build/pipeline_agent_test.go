@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// agents is a pipeline that uses a pod with two containers and an agent selected by a label. The
-// second pipeline declares its agent. IMAGE is replaced with the image.
+// agents is a pipeline that uses a pod with two containers, and then an agent that it selects by
+// label. agentOfDirective is a declarative pipeline. Tests replace IMAGE with an image's name.
 const agents = `
 podTemplate(label: 'two', containers: [
   containerTemplate(name: 'tools', image: 'IMAGE', command: 'cat', ttyEnabled: true, envVars: [envVar(key: 'WHERE', value: 'tools')])

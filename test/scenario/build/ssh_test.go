@@ -19,7 +19,7 @@ import (
 )
 
 // sshServer is an SSH server on one of the host's addresses. It serves the Git repositories in a
-// directory, and responds to the command hello.
+// directory, and responds to the hello command.
 type sshServer struct {
 	dir                 string
 	config              *ssh.ServerConfig

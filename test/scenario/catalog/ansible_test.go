@@ -24,7 +24,8 @@ plans:
 - {name: default, description: The plan, free: true, parameters: [{name: count, type: int, required: true}]}
 `
 
-// relist fetches the broker's catalog and waits until it contains a class.
+// relist makes the platform fetch the broker's catalog again, and waits until the given class
+// exists.
 func relist(c *kit.Cluster, class string) {
 	const broker = "clusterservicebroker/ansible-service-broker"
 	c.WaitFor("a request for the catalog", func(context.Context) error {
@@ -148,7 +149,7 @@ func TestPlaybookBundleIsProvisionedBoundAndDeprovisioned(t *testing.T) {
 	}
 }
 
-// page waits until the router serves a page that contains a text.
+// page waits until the router serves a page that contains the given text.
 func page(c *kit.Cluster, address, want string) {
 	client := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,

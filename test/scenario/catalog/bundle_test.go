@@ -37,7 +37,7 @@ func bundleImage(t *testing.T, text string) v1.Image {
 	return image
 }
 
-// pushBundle pushes a bundle without a program to the project openshift. text is the content of its
+// pushBundle pushes a bundle without a program to the openshift project. text is the content of its
 // apb.yml.
 func pushBundle(t *testing.T, c *kit.Cluster, stream, text string) {
 	t.Helper()

@@ -23,7 +23,7 @@ func register(t *testing.T, c *kit.Cluster, url, name string) {
 	wait(c, "clusterservicebroker/"+name, "{.status.lastConditionState}", "Ready")
 }
 
-// wait waits until a field of an object has a value.
+// wait waits until a field of an object has the expected value.
 func wait(c *kit.Cluster, object, path, want string) {
 	c.WaitFor(fmt.Sprintf("%s of %s to be %q", path, object, want), func(context.Context) error {
 		got, err := c.TryOC("get", object, "-o", "jsonpath="+path)

@@ -30,7 +30,7 @@ var former = []string{
 	"{kind: RoleBindingRestriction, metadata: {name: users}, spec: {userrestriction: {users: [joe], groups: [], labels: null}}}",
 }
 
-// mapper finds the paths for kinds with discovery, as kubectl, oc and Helm do. aggregated selects
+// mapper uses discovery to find the paths for kinds, as kubectl, oc and Helm do. aggregated selects
 // the discovery format that clients request since Kubernetes 1.26.
 func mapper(t *testing.T, c *kit.Cluster, aggregated bool) meta.RESTMapper {
 	t.Helper()

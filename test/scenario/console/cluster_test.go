@@ -92,7 +92,7 @@ spec:
   - {type: Deny, to: {cidrSelector: 0.0.0.0/0}}
 `
 
-// drawn contains an object of each kind that the console draws. The service jenkins represents a
+// drawn contains an object of each kind that the console draws. The jenkins service represents a
 // Jenkins server to which the pipeline builds belong.
 const drawn = `
 apiVersion: route.openshift.io/v1

@@ -11,7 +11,7 @@ import (
 )
 
 // repository returns the URL of a Git repository with the given files, on a machine other than the
-// cluster's. If password is not empty, the server requires it, with the user ann.
+// cluster's. If password is not empty, the server requires it and the user name ann.
 func (s *site) repository(password string, files map[string]string) string {
 	s.t.Helper()
 	root := s.t.TempDir()

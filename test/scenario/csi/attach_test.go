@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// waitEvent waits until an event for an object in the test's namespace contains a text.
+// waitEvent waits until an event for an object in the test's namespace contains the given text.
 func (i *installation) waitEvent(object, text string) {
 	i.waitText(text, "events", "--field-selector", "involvedObject.name="+object, "-o", "jsonpath={.items[*].message}")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// waitText waits until `oc get` prints a text.
+// waitText waits until `oc get` prints the given text.
 func (i *installation) waitText(text string, get ...string) {
 	i.wait(fmt.Sprintf("%q in oc get %s", text, strings.Join(get, " ")), func(got string) bool { return strings.Contains(got, text) }, get...)
 }

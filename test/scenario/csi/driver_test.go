@@ -1,6 +1,6 @@
-// Package csi tests that a third-party CSI driver works in a cluster with only its socket. The
-// driver has no access to Kubernetes. Slipway performs all actions in the cluster on the driver's
-// behalf.
+// Package csi tests that a third-party CSI driver that provides only its socket works in a cluster.
+// The driver has no access to Kubernetes. Slipway performs all actions in the cluster on the
+// driver's behalf.
 package csi
 
 import (

@@ -60,7 +60,7 @@ func waitReplicas(c *kit.Cluster, name string, want int32) {
 	})
 }
 
-// waitOutput waits until a field of an object has a value.
+// waitOutput waits until a field of an object has the expected value.
 func waitOutput(c *kit.Cluster, object, path, want string) {
 	c.WaitFor(object+" to have "+path+" "+want, func(context.Context) error {
 		got, err := c.TryOC("get", object, "-o", "jsonpath="+path)

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// onlyPod waits until the pod with a label is running. The pod need not be ready.
+// onlyPod waits until the only pod that matches the selector is running. The pod need not be ready.
 func onlyPod(c *kit.Cluster, selector string) (name string) {
 	c.WaitFor("one running pod "+selector, func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})

@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// rolledOut follows a DeploymentConfig's rollout until it completes, and checks that a version
-// succeeded.
+// rolledOut follows a DeploymentConfig's rollout until it completes, and checks that the given
+// version succeeded.
 func rolledOut(c *kit.Cluster, t *testing.T, name string, version int) {
 	t.Helper()
 	want := fmt.Sprintf("replication controller \"%s-%d\" successfully rolled out\n", name, version)

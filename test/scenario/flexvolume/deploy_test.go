@@ -141,7 +141,7 @@ func TestDriversAreDeployedFromImages(t *testing.T) {
 	c.OC("delete", "pods", "--all", "--wait=false")
 }
 
-// waitVersion waits until the node's copy of a driver contains a text.
+// waitVersion waits until the node's copy of a driver contains the given text.
 func waitVersion(t *testing.T, c *kit.Cluster, driver, text string) {
 	t.Helper()
 	remaining := c.Path("flexvolume", "node", "deploy.example.com~"+driver, driver)

@@ -90,7 +90,7 @@ func TestPageSurvivesDeletionAndReschedulingOfPod(t *testing.T) {
 	}
 }
 
-// waitPage waits until a pod receives a page that contains all texts from the service.
+// waitPage waits until a pod receives a page from the service that contains all of the given texts.
 func waitPage(c *kit.Cluster, pod string, texts ...string) {
 	for _, text := range texts {
 		c.WaitFetch(pod, service, text)

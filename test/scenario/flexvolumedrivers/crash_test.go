@@ -171,7 +171,7 @@ func fuseDaemon(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	}
 }
 
-// pidsOf returns the PIDs of processes whose command line contains a directory.
+// pidsOf returns the PIDs of the bindfs processes that serve the given directory.
 func pidsOf(t testing.TB, dir string) string {
 	t.Helper()
 	output, err := exec.Command("pgrep", "-f", "bindfs "+dir).Output()

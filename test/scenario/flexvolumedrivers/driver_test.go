@@ -29,8 +29,8 @@ type driver struct {
 	t    testing.TB
 	c    *kit.Cluster
 	name string // vendor/driver
-	// dir is the directory of a driver that uses the disk script. It contains a file <volume>.img
-	// for each volume, a file attached.<volume> while the volume is attached, and the file calls.
+	// dir is the directory of a driver that uses the disk script. It contains a file <volume>.img for
+	// each volume, a file attached.<volume> while the volume is attached, and the calls file.
 	dir string
 }
 
@@ -211,7 +211,8 @@ func (d *driver) waitReleased() {
 	})
 }
 
-// leftMounts returns an error that lists the cluster's mounts whose path contains one of the texts.
+// leftMounts returns an error that lists the cluster's mounts whose path contains one of the given
+// texts.
 func (d *driver) leftMounts(texts ...string) error {
 	table, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {

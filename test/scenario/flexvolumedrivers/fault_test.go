@@ -84,7 +84,8 @@ func TestDriverIsKilledAtDeadline(t *testing.T) {
 	checkErrors(t, c, d, "timeout", "mountdevice", "mount", "unmount", "unmountdevice", "waitforattach")
 }
 
-// checkErrors checks the kubelet's metrics for errors of a kind in each of the operations.
+// checkErrors checks that the kubelet's metrics contain errors of the given kind for each of the
+// operations.
 func checkErrors(t *testing.T, c *kit.Cluster, d *driver, kind string, ops ...string) {
 	t.Helper()
 	page := c.OC("get", "--raw", "/api/v1/nodes/"+c.Status().Nodes[0].Name+"/proxy/metrics")

@@ -1,6 +1,6 @@
 // Package flexvolumedrivers tests on a real cluster that FlexVolume drivers work despite faults:
 // processes that are killed in the middle of each operation, and drivers that hang, print garbage,
-// change or disappear. Nothing must be left behind afterwards.
+// change or disappear. Nothing may be left behind afterwards.
 //
 // Most tests share one cluster, each with its own drivers and its own namespace. Tests that kill
 // the cluster's processes are not parallel, so that they run alone.

@@ -163,7 +163,7 @@ spec:
 }
 
 // TestVolumesOfLostNodeAreDetached attaches a volume to a machine that then fails permanently. The
-// machine is represented by a Node object without a machine.
+// machine exists only as a Node object.
 func TestVolumesOfLostNodeAreDetached(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))

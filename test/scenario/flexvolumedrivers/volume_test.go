@@ -63,8 +63,8 @@ func large(pv *corev1.PersistentVolume) {
 	pv.Spec.FlexVolume.FSType = "xfs"
 }
 
-// pod creates a pod that uses the claim with its name, and that records its start on the volume.
-// change, if set, modifies the pod.
+// pod creates a pod that uses the claim with the same name, and that records its start on the
+// volume. change, if set, modifies the pod.
 func (d *driver) pod(name string, change func(*corev1.Pod)) {
 	d.t.Helper()
 	pod := &corev1.Pod{
@@ -85,7 +85,8 @@ func (d *driver) pod(name string, change func(*corev1.Pod)) {
 		change(pod)
 	}
 	if claim := pod.Spec.Volumes[0].PersistentVolumeClaim; claim != nil {
-		// If a pod is created before its claim is bound, the scheduler delays the pod for seconds.
+		// If a pod is created before its claim is bound, the scheduler delays the pod for several
+		// seconds.
 		d.c.WaitFor("binding of claim "+claim.ClaimName, func(ctx context.Context) error {
 			if phase := readClaim(ctx, d.c, claim.ClaimName).Status.Phase; phase != corev1.ClaimBound {
 				return fmt.Errorf("it is %q", phase)
@@ -184,8 +185,8 @@ func withClass(c *kit.Cluster) *kit.Cluster {
 	return c
 }
 
-// waitEvent waits for an event in the test's namespace with a reason and a message that contains a
-// text.
+// waitEvent waits for an event in the test's namespace with the given reason and a message that
+// contains the given text.
 func waitEvent(c *kit.Cluster, reason, message string) {
 	c.WaitFor(fmt.Sprintf("event %s with %q", reason, message), func(ctx context.Context) error {
 		events, err := c.Client.CoreV1().Events(c.Namespace).List(ctx, metav1.ListOptions{})

@@ -11,7 +11,7 @@ import (
 )
 
 // Pod networks. The first network has only one subnet, so that the other hosts get subnets of the
-// second network. All tests of the package therefore use both networks.
+// second network. All tests in the package therefore use both networks.
 const (
 	firstNetwork, secondNetwork = "10.128.0.0/23", "10.64.0.0/16"
 

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// grouped is a cluster with a host in the node group node-config-compute.
+// grouped is a cluster with a host in the node-config-compute node group.
 type grouped struct {
 	*kit.Cluster
 	t    *testing.T

@@ -132,7 +132,7 @@ func checkExpiry(t *testing.T, c *kit.Cluster, host *kit.Host) {
 	checkPods(t, c, "after-expiry")
 }
 
-// checkSettings tests that the second host uses changed settings of the cluster.
+// checkSettings tests that the second host applies a change to the cluster's settings.
 func checkSettings(t *testing.T, c *kit.Cluster, host *kit.Host) {
 	t.Helper()
 	const name = "registry.example.com"
@@ -175,7 +175,7 @@ func checkMove(t *testing.T, c *kit.Cluster, host *kit.Host) {
 	checkPods(t, c, "after-move")
 }
 
-// edit replaces the only occurrence of a text in a file.
+// edit replaces the only occurrence of a string in a file.
 func edit(t *testing.T, path, former, text string) {
 	t.Helper()
 	content, err := os.ReadFile(path)

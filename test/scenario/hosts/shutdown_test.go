@@ -100,8 +100,8 @@ func newLogind(t *testing.T) *logind {
 	return l
 }
 
-// TestPodsEndBeforeTheMachineShutsDown announces a shutdown like systemd-logind. A pod terminates
-// gracefully before the kubelet lets the shutdown continue.
+// TestPodsEndBeforeTheMachineShutsDown announces a shutdown as systemd-logind does. A pod
+// terminates gracefully before the kubelet lets the shutdown continue.
 func TestPodsEndBeforeTheMachineShutsDown(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	l := newLogind(t)

@@ -28,7 +28,7 @@ import (
 func TestCertificatesAreReissuedInRunningCluster(t *testing.T) {
 	// Certificates with a lifetime of one hour are checked every ten seconds.
 	c := kit.Start(t, kit.Options{Master: "slipway: {certificateLifetime: 1h}"})
-	// Both servers retry a missing file within a minute.
+	// Both servers try again to load a missing file within a minute.
 	serials := map[string]string{} // process names by address
 	for server, address := range map[string]string{
 		"master.server": "127.0.0.1:8443",
@@ -62,7 +62,7 @@ func TestCertificatesAreReissuedInRunningCluster(t *testing.T) {
 }
 
 // rotateKeysUnderLoad replaces the key of every certificate twice, which normally takes more than
-// two lifetimes, while clients open a connection for each request. No request must fail.
+// two lifetimes, while clients open a connection for each request. No request may fail.
 func rotateKeysUnderLoad(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.Apply(fmt.Sprintf(`

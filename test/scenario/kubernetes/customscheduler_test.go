@@ -13,7 +13,8 @@ import (
 const customSchedulerImage = "localhost/custom-scheduler:1"
 
 // customSchedulerFiles contains the files that are added to the program in the image. The program
-// does not use leader election, because the lease with that name belongs to the default scheduler.
+// does not use leader election, because the lease that it would use by default belongs to the
+// default scheduler.
 var customSchedulerFiles = map[string]string{
 	"Dockerfile": "FROM " + kit.ToolsImage + `
 ADD kube-scheduler /usr/local/bin/kube-scheduler

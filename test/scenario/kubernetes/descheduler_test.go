@@ -98,8 +98,8 @@ spec:
             name: descheduler-policy-configmap
 `
 
-// controlled returns a ReplicationController with a number of pods. fields contains the fields of
-// their spec, one per line.
+// controlled returns a ReplicationController with the given number of pods. fields contains the
+// fields of their spec, one per line.
 func controlled(name string, count int, annotation string, fields ...string) string {
 	return fmt.Sprintf(`
 ---

@@ -116,7 +116,7 @@ func TestDevicePluginGivesDevicesToPods(t *testing.T) {
 	}
 }
 
-// deviceFails removes the device that is allocated to the pod second, and creates it again.
+// deviceFails removes the device that is allocated to the pod "second", and creates it again.
 func deviceFails(t *testing.T, c *kit.Cluster, node, path string) {
 	t.Helper()
 	waitHealth := func(want corev1.ResourceHealthStatus) {

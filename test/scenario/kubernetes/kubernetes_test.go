@@ -63,7 +63,7 @@ func container(command string, fields ...string) string {
 	return "containers: [{" + strings.Join(all, ", ") + "}]"
 }
 
-// pod returns a manifest for a pod whose label app is its name. fields contains the fields of its
+// pod returns a manifest for a pod whose app label is its name. fields contains the fields of its
 // spec, one per line.
 func pod(name string, fields ...string) string {
 	return fmt.Sprintf(`
@@ -89,7 +89,7 @@ func create(t *testing.T, c *kit.Cluster, manifest string) error {
 }
 
 // expectRejected fails the test unless the API server rejects a manifest with an error that
-// contains all texts.
+// contains all of the given texts.
 func expectRejected(t *testing.T, c *kit.Cluster, manifest string, texts ...string) {
 	t.Helper()
 	err := create(t, c, manifest)
@@ -224,7 +224,7 @@ func waitLeaving(c *kit.Cluster, name string) {
 	})
 }
 
-// waitPhase waits until a pod is in a phase, and returns the pod.
+// waitPhase waits until a pod is in the given phase, and returns the pod.
 func waitPhase(c *kit.Cluster, name string, phase corev1.PodPhase) *corev1.Pod {
 	var pod *corev1.Pod
 	c.WaitFor(fmt.Sprintf("phase %s of pod %s", phase, name), func(context.Context) error {
@@ -246,7 +246,8 @@ func expect(t *testing.T, output string, texts ...string) {
 	}
 }
 
-// waitEvent waits for an event about an object, with a reason and a text in its message.
+// waitEvent waits for an event about an object, with the given reason and a message that contains
+// the given text.
 func waitEvent(c *kit.Cluster, namespace, object, reason, text string) *corev1.Event {
 	var existing *corev1.Event
 	c.WaitFor(fmt.Sprintf("event %s of %s with %q", reason, object, text), func(ctx context.Context) error {

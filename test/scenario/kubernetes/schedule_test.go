@@ -71,7 +71,7 @@ func TestNodeSelectorsAndAffinitySelectNode(t *testing.T) {
 	expectRejected(t, c, pod("heavy", sleeper(), wants("{weight: 101, preference: {matchExpressions: ["+anyZone+"]}}")), "must be in the range 1-100")
 }
 
-// near returns an affinity term for pods with a value of the label app.
+// near returns an affinity term for pods with the given value of the app label.
 func near(app, topology string) string {
 	return by("{key: app, operator: In, values: ["+app+"]}", topology)
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // setPolicy writes the scheduler's policy file and waits until the configuration in effect contains
-// a text.
+// the given text.
 func setPolicy(t *testing.T, c *kit.Cluster, content, effect string) {
 	t.Helper()
 	writePolicy(t, c, content)

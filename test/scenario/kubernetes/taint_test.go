@@ -219,7 +219,7 @@ func TestPodsAreNotScheduledToUnhealthyNode(t *testing.T) {
 	}
 }
 
-// waitStatus waits until `oc get nodes` shows a status for the node.
+// waitStatus waits until `oc get nodes` shows the given status for the node.
 func waitStatus(t *testing.T, c *kit.Cluster, node, want string) {
 	t.Helper()
 	c.WaitFor(fmt.Sprintf("status %s of node %s", want, node), func(context.Context) error {

@@ -68,7 +68,7 @@ func volumeOf(c *kit.Cluster, claim string) string {
 	return c.OC("get", "pvc", claim, "-o", "jsonpath={.spec.volumeName}")
 }
 
-// waitText waits until `oc get` prints a text.
+// waitText waits until `oc get` prints the given text.
 func waitText(c *kit.Cluster, text string, get ...string) {
 	c.WaitFor(fmt.Sprintf("%q in oc get %s", text, strings.Join(get, " ")), func(context.Context) error {
 		got, err := c.TryOC(append([]string{"get"}, get...)...)

@@ -55,7 +55,7 @@ func newBalancer(t *testing.T, c *kit.Cluster) *balancer {
 	return b
 }
 
-// configure writes the configuration for a number of masters, and starts HAProxy with it.
+// configure writes the configuration for the given number of masters, and starts HAProxy with it.
 func (b *balancer) configure(c *kit.Cluster, masters int) {
 	b.t.Helper()
 	c.WaitFor(fmt.Sprintf("%d masters of the load balancer", masters), func(context.Context) error {

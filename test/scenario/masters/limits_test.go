@@ -20,7 +20,8 @@ import (
 // freeGuesses is the number of wrong passwords that a single master checks without a delay.
 const freeGuesses = 5
 
-// checkLogins tests that a client that guesses a password at all masters is not faster than at one.
+// checkLogins tests that a client that guesses a password at all masters is not faster than a
+// client that guesses at one master.
 func checkLogins(t *testing.T, masters map[string]*kit.Cluster) {
 	guesses := 0
 	for name, master := range masters {

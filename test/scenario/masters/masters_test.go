@@ -25,7 +25,8 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// waitMembers waits until etcd has the given number of members with a role, "voter" or "learner".
+// waitMembers waits until etcd has the given number of members with the given role, "voter" or
+// "learner".
 func waitMembers(c *kit.Cluster, count int, role string) {
 	c.WaitFor(fmt.Sprintf("%d members with the role %s", count, role), func(context.Context) error {
 		result := c.Slipway("etcd", "members")

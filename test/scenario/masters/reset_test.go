@@ -30,7 +30,7 @@ func loseQuorum(t *testing.T, w *writers, first, second, fourth, node *kit.Clust
 	first.OC("delete", "node", "second", "fourth")
 }
 
-// waitRefusal waits until `slipway etcd reset` without a confirmation fails with a message.
+// waitRefusal waits until `slipway etcd reset` without a confirmation fails with the given message.
 func waitRefusal(c *kit.Cluster, message string) {
 	c.WaitFor("refusal of a reset: "+message, func(context.Context) error {
 		if result := c.Slipway("etcd", "reset"); result.Code == 0 || !strings.Contains(result.Stderr, message) {

@@ -79,7 +79,7 @@ func (a appliance) get(url string, authority *certtest.Authority) (string, error
 	return string(page), err
 }
 
-// waitPage waits until the appliance's response contains a text.
+// waitPage waits until the appliance's response contains the given text.
 func (s tenants) waitPage(a appliance, url string, authority *certtest.Authority, want string) {
 	s.WaitFor(url+" through the appliance", func(context.Context) error {
 		page, err := a.get(url, authority)

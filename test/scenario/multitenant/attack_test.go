@@ -177,7 +177,7 @@ func (s tenants) forgeries(own, gateway net.HardwareAddr, target string) (list [
 	return append(list, s.forgeries6(own, gateway, victim, target, len(list))...)
 }
 
-// forgeries6 returns the frames of IPv6, and forged answers of ARP and of neighbor discovery.
+// forgeries6 returns IPv6 frames, and forged ARP and neighbor discovery responses.
 func (s tenants) forgeries6(own, gateway, victim net.HardwareAddr, target string, first int) (list []forgery) {
 	me, to := s.red.second6("near"), s.blue.second6(target)
 	text := func() []byte { return fmt.Appendf(nil, "%s %d;", forgedText, first+len(list)) }
@@ -209,7 +209,7 @@ func (s tenants) forgeries6(own, gateway, victim net.HardwareAddr, target string
 }
 
 // TestForgedFramesReachNoOtherHost sends forged frames from a pod to pods of another project on
-// each host. Only an honest datagram, which follows them, arrives.
+// each host. Only the honest datagram that follows them arrives.
 func TestForgedFramesReachNoOtherHost(t *testing.T) {
 	s := sharedTenants(t)
 	for _, target := range pods() {

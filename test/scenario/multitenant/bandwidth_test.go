@@ -16,15 +16,16 @@ import (
 )
 
 const (
-	// bandwidth is the limit of a pod in both directions, in bits per second.
+	// bandwidth is the limit of a pod in each direction, in bits per second.
 	bandwidth = 16_000_000
 	// tolerance is the share of a limit by which a pod may exceed it, or may remain below it.
 	tolerance = 0.05
-	// burst is the time whose unused bandwidth a pod can use later.
+	// burst is the length of time for which a pod can save up unused bandwidth.
 	burst = 50 * time.Millisecond
 	// bandwidthPeriod is how long the bytes of a pod are counted.
 	bandwidthPeriod = time.Second
-	// floodSize is the size of datagrams. With their headers, they fit into a frame in VXLAN.
+	// floodSize is the size of datagrams. With their headers, they fit into a VXLAN-encapsulated
+	// frame.
 	floodSize = 1200
 )
 
@@ -173,7 +174,7 @@ func (s tenants) hold(t *testing.T, name string, limit float64, receivers map[st
 }
 
 // TestBandwidthIsLimitedOnEveryPath counts the bytes that a pod with limits exchanges with pods on
-// its own host, on a host of the same network segment, and on a distant host, in both directions.
+// its own host, on a host in the same network segment, and on a distant host, in both directions.
 func TestBandwidthIsLimitedOnEveryPath(t *testing.T) {
 	s := sharedTenants(t)
 	s.createLimited(t)

@@ -152,7 +152,8 @@ func (t tenant) listen6(test *testing.T, pod string) net.PacketConn {
 	return conn
 }
 
-// claim adds an address that the platform did not allocate to a pod's device, until the test ends.
+// claim gives a pod's device an address that the platform did not allocate. It removes the address
+// when the test ends.
 func (t tenant) claim(test *testing.T, pod string, address netip.Addr) {
 	test.Helper()
 	change := func(f func(netlink.Link, *netlink.Addr) error) {

@@ -45,7 +45,7 @@ func namedPorts() []corev1.ContainerPort {
 	}
 }
 
-// probedService is a service of a pod with node ports for all protocols.
+// probedService is a service for a pod, with node ports for all protocols.
 const probedService = `
 apiVersion: v1
 kind: Service
@@ -233,8 +233,8 @@ func (m *matrix) round(ctx context.Context, w world) (probes []*probe, err error
 	return probes, err
 }
 
-// leaks returns the probes that arrived although the model drops them, and missing returns those
-// without an answer that the model lets pass.
+// compare returns two lists: leaks contains the probes that arrived although the model drops them,
+// and missing contains the unanswered probes that the model lets pass.
 func (m *matrix) compare(w world, probes []*probe) (leaks, missing []*probe) {
 	m.ledger.mu.Lock()
 	defer m.ledger.mu.Unlock()
@@ -258,8 +258,8 @@ func describe(probes []*probe) string {
 	return text.String()
 }
 
-// check waits until the network agrees with the model. Then nothing may arrive that the model
-// drops.
+// check waits until the network agrees with the model. After that, nothing that the model drops may
+// arrive.
 func (m *matrix) check(t *testing.T, state string, w world) {
 	t.Helper()
 	start := time.Now()

@@ -12,7 +12,7 @@ import (
 )
 
 // This file is the model of the pod network: which packets arrive. It is computed from the
-// documents and from the API objects, without any code of the product.
+// documents and from the API objects, without using the product's code.
 //
 // The host of the sender and the host of the receiver both check a packet. What the checks see
 // depends on where the destination is translated to a pod's address, and on which host replaces the
@@ -28,7 +28,7 @@ import (
 //	| node port of another host         | that host     | pod to host        | host to pod     |
 //	| host, or machine outside          | no host       | pod to machine     | no check        |
 //
-// The network IDs of multitenant mode concern only packets between two pods. Policies concern all
+// The network IDs of multitenant mode apply only to packets between two pods. Policies apply to all
 // packets that a host forwards, so they do not concern packets between a host and its own pods.
 //
 // Rules for incoming packets treat hosts like pods of the project "default".
@@ -41,16 +41,16 @@ type actor struct {
 	project string
 	labels  labels.Set
 	ports   []corev1.ContainerPort
-	// host is the name of the machine: of the pod's node, of a host, or outside.
+	// host is the name of the machine: the pod's node, a host, or outsideHost.
 	host string
-	// addresses are the addresses by IP family. A machine also has other addresses, with which it
-	// can send: a host has its addresses in the pod network.
+	// addresses contains the addresses, indexed by IP family. A machine can also send from other
+	// addresses: a host can send from its addresses in the pod network.
 	addresses [2][]netip.Addr
 }
 
 func (a actor) isPod() bool { return a.project != "" }
 
-// outside is the machine that is not part of the cluster.
+// outsideHost is the name of the machine that is not part of the cluster.
 const outsideHost = "outside"
 
 // path is the kind of the destination.
@@ -77,7 +77,7 @@ type flow struct {
 // icmp is the protocol of echo requests.
 const icmp corev1.Protocol = "ICMP"
 
-// world is the state of the cluster that decides about packets.
+// world is the state of the cluster that determines which packets arrive.
 type world struct {
 	// networks contains the projects' network IDs in multitenant mode. It is nil in other modes.
 	networks map[string]string
@@ -187,8 +187,8 @@ func (w world) anyPeer(direction networkingv1.PolicyType, project string, peers 
 	})
 }
 
-// anyPort reports whether a port is one of a rule's ports. A rule without ports concerns all
-// protocols.
+// anyPort reports whether a port is one of a rule's ports. A rule without ports applies to all
+// ports of all protocols.
 func anyPort(ports []networkingv1.NetworkPolicyPort, receiver actor, protocol corev1.Protocol, port int32) bool {
 	return len(ports) == 0 || slices.ContainsFunc(ports, func(p networkingv1.NetworkPolicyPort) bool {
 		if p.Protocol != nil && *p.Protocol != protocol || p.Protocol == nil && protocol != corev1.ProtocolTCP {

@@ -421,8 +421,7 @@ func TestPlatformReachesIsolatedProjects(t *testing.T) {
 			t.Errorf("page through the API server: %q", output)
 		}
 	}
-	// The API server's service is in the project default. The API server rejects requests without
-	// TLS.
+	// The API server's service is in the default project. The API server rejects requests without TLS.
 	for _, pod := range pods() {
 		_, err := s.TryOC("exec", pod, "--", "timeout", "5", "wget", "-q", "-O", "-", "http://kubernetes.default.svc:443/")
 		if err == nil || !strings.Contains(err.Error(), "400 Bad Request") {

@@ -90,7 +90,8 @@ func (l *ledger) note(number uint32, answer bool) {
 	}
 }
 
-// families are the names of the networks of package net, by IP family.
+// families contains the suffixes of package net's network names, such as udp4, indexed by IP
+// family.
 var families = [2]string{"4", "6"}
 
 // open opens the sockets, which are closed when the test ends.
@@ -106,7 +107,7 @@ func (s *sockets) open(t *testing.T) error {
 	})
 }
 
-// rawNetwork returns the name of the network of raw sockets for package net.
+// rawNetwork returns package net's network name for raw sockets.
 func rawNetwork(protocol corev1.Protocol, family int) string {
 	if protocol == corev1.ProtocolSCTP {
 		return "ip" + families[family] + ":132"
@@ -257,7 +258,7 @@ const (
 	sctpPorts = 10_000
 )
 
-// sctpOpening returns a packet with a chunk INIT or INIT ACK.
+// sctpOpening returns a packet with an INIT or INIT ACK chunk.
 func sctpOpening(source, target uint16, verification uint32, kind byte, tag uint32) []byte {
 	packet := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, source), target)
 	packet = binary.BigEndian.AppendUint32(packet, verification)

@@ -56,8 +56,8 @@ func newStream(t *testing.T, from tenant, sender string, to tenant, receiver str
 
 const (
 	messageSize = 8
-	// bufferSize is the size of sockets' buffers. They must not overflow if this process gets no
-	// processor for seconds, or if nothing arrives for minutes.
+	// bufferSize is the size of sockets' buffers. They must not overflow if this process gets no CPU
+	// time for seconds, or if nothing arrives for minutes.
 	bufferSize = 16 << 20
 )
 
@@ -191,7 +191,7 @@ func (s *stream) reset() {
 	s.missing, s.sources = 0, map[netip.Addr]int64{}
 }
 
-// lost waits until a message arrives that is sent from now on. It returns how many of the preceding
+// lost waits until a message that is sent from now on arrives. It returns how many of the preceding
 // messages have not arrived since reset.
 func (s *stream) lost(c tenant) int64 {
 	sent := s.sent.Load()

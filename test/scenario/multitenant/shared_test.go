@@ -45,7 +45,7 @@ func sharedTenants(t *testing.T) tenants {
 	return s
 }
 
-// restore makes the projects as they were when they were created.
+// restore returns the projects to the state in which they were created.
 func (s tenants) restore(t *testing.T) {
 	t.Helper()
 	for _, tenant := range []tenant{s.blue, s.red} {

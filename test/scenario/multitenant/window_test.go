@@ -12,14 +12,14 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// watched are streams while the cluster changes: all messages of kept must arrive, and none of
-// forbidden.
+// watched contains the streams that run while the cluster changes. All messages of the streams in
+// kept must arrive. No message of the streams in forbidden may arrive.
 type watched struct {
 	tenants
 	kept, forbidden []*stream
 }
 
-// start checks that the streams are in their states, and starts to count.
+// start checks that the streams are in their expected states, and starts to count.
 func (w *watched) start() {
 	for _, stream := range w.kept {
 		stream.passes(w.red, true)
@@ -31,7 +31,7 @@ func (w *watched) start() {
 	}
 }
 
-// check reports which messages were lost, or arrived although they must not.
+// check reports which messages were lost, and which messages arrived although they should not have.
 func (w *watched) check(t *testing.T, change string) {
 	t.Helper()
 	for _, stream := range w.forbidden {
@@ -48,8 +48,8 @@ func (w *watched) check(t *testing.T, change string) {
 	}
 }
 
-// onlyNear is a policy that accepts only connections from pods "near", and from others that do not
-// exist.
+// onlyNear is a policy that accepts only connections from pods named "near", and from other pods
+// that do not exist.
 const onlyNear = `
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
@@ -59,7 +59,8 @@ spec:
   ingress: [{from: [{podSelector: {matchLabels: {app: near}}}, {podSelector: {matchLabels: {app: %[1]s}}}]}]
 `
 
-// oneDenied is a firewall that denies one address, and others that the test does not use.
+// oneDenied is a firewall that denies one address. It also has rules for other addresses, which the
+// test does not use.
 const oneDenied = `
 apiVersion: network.openshift.io/v1
 kind: EgressNetworkPolicy
@@ -99,13 +100,13 @@ func newWatched(t *testing.T) *watched {
 	return w
 }
 
-// change is a change of the cluster that does not concern the streams.
+// change is a change to the cluster that does not affect the streams.
 type change struct {
 	name  string
 	apply func()
 }
 
-// changes returns changes of policies, networks and firewalls.
+// changes returns changes to policies, networks and firewalls.
 func (w *watched) changes(third string) []change {
 	return []change{
 		{"policies", func() {
@@ -121,7 +122,7 @@ func (w *watched) changes(third string) []change {
 			w.OC("label", "pod", "far", "color-")
 		}},
 		{"networks of projects", func() {
-			// A joined project with a firewall has no external traffic, so blue stays alone.
+			// A joined project with a firewall has no external traffic, so the blue project is not joined.
 			for range 3 {
 				w.podNetwork("join-projects", "--to="+w.red.Namespace, third)
 				w.podNetwork("make-projects-global", third)
@@ -166,7 +167,7 @@ func (w *watched) failures(t *testing.T, program string) (list []change) {
 	}})
 }
 
-// waitRestart waits until another node process is ready.
+// waitRestart waits until a new node process is ready.
 func (w *watched) waitRestart(host *kit.Host, before int) {
 	host.WaitFor("restart of the node process", func(context.Context) error {
 		if status := host.Status(); !status.Ready || nodeProcess(host) == before {
@@ -177,7 +178,8 @@ func (w *watched) waitRestart(host *kit.Host, before int) {
 }
 
 // TestChangesOpenNoWindow counts the messages of senders that never stop: during changes and
-// failures, nothing arrives that is denied before and after, and nothing is lost that is allowed.
+// failures, no message that is denied both before and after arrives, and no message that is allowed
+// both before and after is lost.
 func TestChangesOpenNoWindow(t *testing.T) {
 	program, _ := kit.OtherVersion(t)
 	w := newWatched(t)
@@ -192,7 +194,7 @@ func TestChangesOpenNoWindow(t *testing.T) {
 		w.check(t, change.name)
 	}
 
-	// Without networks, policies still deny what they denied.
+	// In the mode without network IDs, policies still deny what they denied before.
 	w.forbidden = always
 	w.setPlugin(t, networkplugin.Multitenant, networkplugin.NetworkPolicy)
 	for _, stream := range networks {

@@ -119,8 +119,8 @@ func passwords(t *testing.T, _ *fixture, s *server) {
 	}
 }
 
-// otherServers logs in through providers with browser redirects. The user alice already exists for
-// the Alice in LDAP.
+// otherServers logs in through providers with browser redirects. The user alice already exists and
+// belongs to the Alice in LDAP.
 func otherServers(t *testing.T, b *fixture, s *server) {
 	choices := s.do(s.browser(), http.MethodGet, "/oauth/authorize?client_id=openshift-browser-client&response_type=code", nil, nil)
 	for _, name := range []string{"/login/github?", "/login/gitlab?", "/login/openid?", b.proxy + "/login-proxy/oauth/authorize?"} {

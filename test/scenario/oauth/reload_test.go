@@ -103,7 +103,7 @@ objects:
   subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "${PROJECT_ADMIN_USER}"}]
 `
 
-// waitStatus waits until `slipway status` prints a text.
+// waitStatus waits until `slipway status` prints the given text.
 func (s *server) waitStatus(text string) {
 	s.t.Helper()
 	s.WaitFor("status of the configuration", func(context.Context) error {

@@ -14,7 +14,7 @@ import (
 )
 
 // sidecar contains the objects of the sample in OpenShift 3.9 Architecture, 4.1.4.3.1.1. It differs
-// from the sample in three ways: the Deployment has the current API group, the route has a host,
+// from the sample in three ways: the Deployment uses the current API group, the route has a host,
 // and the application is a different one.
 const sidecar = `
 apiVersion: v1

@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// samples are objects that contain each field with required fields that users write.
+// samples are objects that together contain every field that users write and whose type has
+// required fields.
 var samples = []resource{
 	{group: "apps", plural: "deploymentconfigs", kind: "DeploymentConfig", body: `
 spec:
@@ -168,8 +169,8 @@ func TestSchemasRequireFieldsThatServerRequires(t *testing.T) {
 	}
 }
 
-// checkRequired checks that the server rejects a sample without each of the fields that its schema
-// requires.
+// checkRequired checks that the server rejects the sample if any one of the fields that its schema
+// requires is missing.
 func checkRequired(t *testing.T, c *kit.Cluster, sample resource, all schemas) {
 	t.Helper()
 	name := "sample"

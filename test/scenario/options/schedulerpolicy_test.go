@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// waitStatus waits until the host's status contains a text or, if present is false, no longer
-// contains it.
+// waitStatus waits until the host's status contains the given text or, if present is false, no
+// longer contains it.
 func waitStatus(c *kit.Cluster, text string, present bool) {
 	c.WaitFor(fmt.Sprintf("text %q in the status: %t", text, present), func(context.Context) error {
 		if status := c.MustSlipway("status"); strings.Contains(status, text) != present {
@@ -40,8 +40,8 @@ spec:
 	})
 }
 
-// TestSchedulerFollowsPolicyOfConfigMap creates, breaks and removes the ConfigMap that the argument
-// policy-configmap specifies while the cluster runs.
+// TestSchedulerFollowsPolicyOfConfigMap creates, breaks and removes the ConfigMap that the
+// policy-configmap argument specifies while the cluster runs.
 func TestSchedulerFollowsPolicyOfConfigMap(t *testing.T) {
 	c := kit.Shared(t)
 	const missing = "ConfigMap kube-system/scheduler-policy does not exist"

@@ -60,12 +60,12 @@ func firewall(name string, rules ...string) string {
 	return policy
 }
 
-// request sends one request from the pod client.
+// request sends one request from the pod "client".
 func request(c *kit.Cluster, host string) (page string, err error) {
 	return c.TryOC("exec", "client", "--", "timeout", "5", "wget", "-q", "-O", "-", "http://"+host+":8080/")
 }
 
-// waitExternal waits until a request from the pod client to an external address succeeds.
+// waitExternal waits until a request from the pod "client" to an external address succeeds.
 func waitExternal(c *kit.Cluster, host, address string) {
 	c.WaitFetch("client", "http://"+host+":8080/", "I am "+address)
 }
@@ -76,7 +76,7 @@ func waitNoExternal(c *kit.Cluster, hosts ...string) {
 	}
 }
 
-// reachesAPI reports whether the pod client can connect to the API server at an address. The API
+// reachesAPI reports whether the pod "client" can connect to the API server at an address. The API
 // server rejects requests without TLS.
 func reachesAPI(c *kit.Cluster, address string) bool {
 	_, err := c.TryOC("exec", "client", "--", "timeout", "5", "wget", "-q", "-O", "-", "http://"+address+"/")

@@ -110,7 +110,7 @@ spec:
     image: registry.redhat.io/openshift3/ose-pod
 `
 
-// guideDestinationFile is the file my-egress-destination.txt.
+// guideDestinationFile is the my-egress-destination.txt file.
 const guideDestinationFile = `# Egress routes for Project "Test", version 3
 
 80   tcp 203.0.113.25

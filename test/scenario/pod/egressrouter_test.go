@@ -46,8 +46,8 @@ func newEgressRouter(t *testing.T) *egressRouter {
 	return &egressRouter{c}
 }
 
-// connects waits until the server at an external address receives the requests to a URL from the
-// router's address.
+// connects waits until requests to a URL reach the server at an external address, with the router's
+// address as their source.
 func (r *egressRouter) connects(url, server string) {
 	r.WaitFetch("client", url, "192.168.12.99 to "+server)
 }

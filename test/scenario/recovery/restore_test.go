@@ -264,7 +264,8 @@ func recordFormerVersion(t *testing.T, c *kit.Cluster) string {
 	return former
 }
 
-// refuseJump tests that data of a much older Kubernetes version is rejected with the upgrade path.
+// refuseJump tests that data of a much older Kubernetes version is rejected with an error that
+// describes the upgrade path.
 func refuseJump(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	path := c.Path("master", "kubernetes-version")

@@ -186,7 +186,7 @@ func TestSignaturesOfStoreAreImported(t *testing.T) {
 	})
 }
 
-// sign signs a text with a new GnuPG key, and writes the public key to a file.
+// sign signs the text with a new GnuPG key, and writes the public key to a file.
 func sign(t *testing.T, text string) (content []byte, key string) {
 	t.Helper()
 	home, err := os.MkdirTemp("", "gpg") // short, because the path of a socket is limited

@@ -51,7 +51,8 @@ func (p *project) options(token string) []remote.Option {
 	}
 }
 
-// tag returns a tag in one of the project's streams, as seen in a registry.
+// tag returns the reference of a tag in one of the project's streams, with the given registry
+// address.
 func (p *project) tag(registry, ref string) name.Tag {
 	p.t.Helper()
 	tag, err := name.NewTag(registry + "/" + p.Namespace + "/" + ref)

@@ -68,7 +68,8 @@ func TestConstraintsOfServiceAccountApply(t *testing.T) {
 	if _, err := create(c, "dave", "dave-app", root); err == nil {
 		t.Fatal("the account can use anyuid before the grant")
 	}
-	// Grant the constraint in OpenShift 3's way: with a name in the constraint.
+	// Grant the constraint as in OpenShift 3: add the service account's name to the constraint's
+	// users.
 	c.OC("patch", "scc", "anyuid", "--type=json", "-p", `[{"op":"add","path":"/users/-","value":"system:serviceaccount:dave-app:strong"}]`)
 	if out, err := create(c, "dave", "dave-app", root); err != nil {
 		t.Fatal(out, err)

@@ -39,7 +39,7 @@ func ask(c *kit.Cluster, address, path string, with func(*http.Request)) (status
 
 func toHost(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
 
-// scraper is a service account that is allowed to read the metrics of the router gold.
+// scraper is a service account that is allowed to read the metrics of the router "gold".
 const scraper = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// site is an application whose pods serve a text, and its service.
+// site is an application whose pods serve a page with the given text, and its service.
 const site = `
 apiVersion: apps/v1
 kind: Deployment

@@ -122,7 +122,7 @@ rfc2307:
 	server.Delete(t, "cn=night,dc=example,dc=com")
 	c.OC("adm", "groups", "prune", "--sync-config="+config)
 	c.OC("get", "group", "night") // without --confirm, the command deletes nothing
-	// Unlike in a synchronization, the cluster's groups are included.
+	// Unlike in a synchronization, the lists contain the names of the cluster's groups.
 	names := write("names.txt", "night\n")
 	c.OC("adm", "prune", "groups", "--sync-config="+config, "--blacklist="+names, "--confirm")
 	c.OC("adm", "prune", "groups", "--sync-config="+config, "--whitelist="+write("others.txt", "shop\n"), "--confirm")

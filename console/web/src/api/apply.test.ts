@@ -9,7 +9,10 @@ const services = { id: 'services', group: '', version: 'v1', name: 'services', k
 const service = { apiVersion: 'v1', kind: 'Service', metadata: { name: 'front' } } as Parameters<typeof apply>[0][0];
 const refusal = { kind: 'Status', reason: 'Forbidden', message: 'exceeded quota: services' };
 
-/** server rejects creations for a quota. exists specifies whether the object exists. */
+/**
+ * server rejects each create request because of a quota. exists specifies whether the object
+ * exists.
+ */
 function server(exists: boolean): string[] {
   const requests: string[] = [];
   vi.stubGlobal('fetch', (address: string, { method }: RequestInit) => {

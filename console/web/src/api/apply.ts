@@ -57,8 +57,8 @@ async function applyOne(object: KubeObject, resource: Resource, project: string 
   try {
     return { object: await createOne(pathOf(versioned, namespace), placed, dryRun), resource, outcome: 'created' };
   } catch (error) {
-    // The server rejects a creation for a quota or a missing permission before it looks for the
-    // object.
+    // If a quota or a missing permission prevents the creation, the server rejects the request
+    // before it looks for the object.
     if (!object.metadata.name || !(error instanceof ApiError) || !(error.reason === 'AlreadyExists' || error.status === 403)) {
       throw error;
     }

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { buildersOf, itemsOf, serviceIcon, supports, type ImageStream } from './catalog';
 
 /**
- * stream returns an image stream. Its builder tags are the given tags, in this order. Two other
- * tags are not offered.
+ * stream returns an image stream. Its builder tags are the given tags, in the given order. It has
+ * two other tags that the catalog does not offer.
  */
 const stream = (...names: string[]): ImageStream => ({
   apiVersion: 'image.openshift.io/v1',

@@ -78,7 +78,7 @@ export function buildersOf(stream: ImageStream): StreamTag[] {
 
 /**
  * serviceIcon returns the icon of a service. It omits images on other servers, which would learn
- * who looks at the catalog. The page's policy rejects them.
+ * who looks at the catalog. The page's content security policy also blocks such images.
  */
 export function serviceIcon(metadata: ServiceClass['spec']['externalMetadata']): Icon {
   const { imageUrl, 'console.openshift.io/iconClass': name }: Record<string, unknown> = metadata ?? {}; // a broker can send any JSON
@@ -128,8 +128,8 @@ export function itemsOf(templates: Template[], streams: ImageStream[], classes: 
 }
 
 /**
- * supports reports whether an image stream tag builds a language. The tag's annotation has a form
- * such as "ruby:2.5,ruby".
+ * supports reports whether an image stream has a builder tag for a programming language. The tag's
+ * annotation has a form such as "ruby:2.5,ruby".
  */
 export function supports(stream: ImageStream, language: string): boolean {
   return buildersOf(stream).some(({ annotations }) => split(annotations?.supports).some((item) => item.split(':')[0] === language));
@@ -158,8 +158,8 @@ export function useCatalog(project: string | undefined) {
 }
 
 /**
- * findBuilders returns the image streams that build a language: the streams of a project, and the
- * streams for all projects.
+ * findBuilders returns the image streams with builders for a programming language, from a project
+ * and from the shared project.
  */
 export async function findBuilders(project: string, language: string): Promise<ImageStream[]> {
   const namespaces = [...new Set([project, sharedNamespace])];
@@ -176,8 +176,8 @@ export function useImageStream(namespace: string, name: string) {
 }
 
 /**
- * process replaces the parameters in a template, and returns the template with the objects to
- * create.
+ * process replaces the parameters in a template with their values, and returns the template with
+ * the objects to create.
  */
 export function process(template: Template, project: string, values: Record<string, string>): Promise<Template> {
   const parameters = (template.parameters ?? []).map((parameter) => ({ ...parameter, value: values[parameter.name] ?? parameter.value }));

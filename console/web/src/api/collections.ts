@@ -5,7 +5,9 @@ import { Joined, useStore } from './store';
 import type { LooseObject } from './types';
 import { watchObjects, type Snapshot } from './watch';
 
-/** readable returns the given resources that the server serves and that the user may list. */
+/**
+ * readable returns those of the given resources that the server serves and that the user may list.
+ */
 export function readable(ids: string[], resources: Resources, rights: Rights): Resource[] {
   return ids.flatMap((id) => {
     const resource = resources.get(id);
@@ -13,7 +15,7 @@ export function readable(ids: string[], resources: Resources, rights: Rights): R
   });
 }
 
-/** Collections contains the objects of several resources, by resource ID. */
+/** Collections contains the objects of several resources, keyed by resource ID. */
 export interface Collections {
   of: (id: string) => LooseObject[];
   loaded: boolean;

@@ -25,8 +25,8 @@ const maxBuffered = 1 << 20;
 const drainInterval = 20;
 
 /**
- * maxLoose is the maximum output in the page's memory, in bytes. Browsers store large blobs on
- * disk.
+ * maxLoose is the maximum size of the output in the page's memory, in bytes. Larger output is moved
+ * to a blob, because browsers store large blobs on disk.
  */
 const maxLoose = 8 << 20;
 

@@ -9,14 +9,14 @@ export interface Download {
   bytes: number;
 }
 
-/** Config contains the settings in the ConfigMap webconsole-config. */
+/** Config contains the settings in the webconsole-config ConfigMap. */
 export interface Config {
   /** masterURL is the API server's address for clients. */
   masterURL: string;
   clusterInfo: { loggingPublicURL: string; metricsPublicURL: string; logoutPublicURL: string; adminConsolePublicURL: string };
   /**
-   * inactivityTimeoutMinutes is the time after which an inactive user's session ends. 0 means
-   * never.
+   * inactivityTimeoutMinutes is how long a user can be inactive before the session ends. 0 means
+   * that the session never ends.
    */
   inactivityTimeoutMinutes: number;
   extensions: { scriptURLs: string[] | null; stylesheetURLs: string[] | null; properties: Record<string, string> | null };

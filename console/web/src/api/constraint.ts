@@ -6,8 +6,8 @@ interface Review {
 }
 
 /**
- * Reviewed contains the constraints that the server would choose for a pod, or "" if no constraint
- * allows the pod.
+ * Reviewed contains the names of the constraints that the server would choose for a pod. A name is
+ * "" if no constraint allows the pod.
  */
 export interface Reviewed {
   forAccount: string;

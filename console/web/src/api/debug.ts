@@ -27,7 +27,7 @@ function specOf(object: LooseObject): DebugSpec {
 
 /**
  * accountMayRun reports whether the service account of an object's pods may run these pods. A debug
- * pod runs with the user's permissions, but another user can have written the object. If the user
+ * pod runs with the user's permissions, but another user might have written the object. If the user
  * may not create reviews, accountMayRun returns true, because such users have few permissions.
  */
 export async function accountMayRun(object: LooseObject): Promise<boolean> {

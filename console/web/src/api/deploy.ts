@@ -3,7 +3,7 @@ import { ApiError, get, post } from './http';
 import { quote, runningObjects, streamOf, type Port } from './source';
 import type { KubeObject } from './types';
 
-/** Found describes an image according to its registry. */
+/** Found describes an image, as reported by its registry. */
 export interface Found {
   ports: Port[];
   env: [name: string, value: string][];
@@ -43,7 +43,7 @@ interface Config {
   User?: string;
 }
 
-/** validImage reports whether a text has the form of an image reference. */
+/** validImage reports whether a string has the form of an image reference. */
 export function validImage(reference: string): boolean {
   return /^[\w.-]+(:\d+)?(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[\w][\w.-]{0,127})?(@sha256:[0-9a-f]{64})?$/i.test(reference) && !/^https?:/.test(reference);
 }

@@ -31,7 +31,7 @@ interface DiscoveryList {
   }[];
 }
 
-/** Resources contains all resources, by ID. */
+/** Resources contains all resources, keyed by ID. */
 export type Resources = ReadonlyMap<string, Resource>;
 
 const accept =
@@ -65,7 +65,7 @@ export async function discover(): Promise<Resources> {
   return resources;
 }
 
-/** apiVersion returns the value of the field apiVersion in a resource's objects. */
+/** apiVersion returns the value of the apiVersion field in a resource's objects. */
 export function apiVersion(resource: Pick<Resource, 'group' | 'version'>): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }

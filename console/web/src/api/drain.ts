@@ -22,7 +22,7 @@ const mirrorKey = 'kubernetes.io/config.mirror';
 
 const hasEnded = (pod: PodOfNode) => ['Succeeded', 'Failed'].includes(pod.status?.phase ?? '');
 
-/** planOf plans the drain of a node's pods by the rules of oc adm drain. */
+/** planOf plans the drain of a node's pods according to the rules of oc adm drain. */
 export function planOf(pods: PodOfNode[]): Plan {
   const controllerOf = (pod: PodOfNode) => pod.metadata.ownerReferences?.find((owner) => owner.controller)?.kind;
   const stays = (pod: PodOfNode) => pod.metadata.annotations?.[mirrorKey] !== undefined || (controllerOf(pod) === 'DaemonSet' && !hasEnded(pod));

@@ -3,7 +3,10 @@ import { get, send } from './http';
 import { samplesOf, type Sample } from './metrics';
 import type { Condition, KubeObject, LooseObject } from './types';
 
-/** Driver contains a node's metrics for a FlexVolume driver since the node started. */
+/**
+ * Driver contains the metrics that a node has recorded for a FlexVolume driver since the node
+ * started.
+ */
 export interface Driver {
   node: string;
   name: string;
@@ -11,7 +14,10 @@ export interface Driver {
   /** meanSeconds is NaN if there were no calls. */
   meanSeconds: number;
   inFlight: number;
-  /** failures contains the number of failed calls by operation and kind, such as mount: timeout. */
+  /**
+   * failures contains the number of failed calls for each operation and kind of failure, such as
+   * mount and timeout.
+   */
   failures: { operation: string; kind: string; count: number }[];
 }
 

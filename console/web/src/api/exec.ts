@@ -6,7 +6,7 @@ export const execProtocol = 'v5.channel.k8s.io';
 
 /**
  * channels contains the protocol's channels. The first byte of each message is its channel. The
- * channel close closes another channel.
+ * close channel closes another channel.
  */
 export const channels = { stdin: 0, stdout: 1, stderr: 2, status: 3, resize: 4, close: 255 } as const;
 

@@ -6,8 +6,8 @@ const attempts = 6;
 const firstDelay = 150;
 
 /**
- * persist calls a function. While the function fails with an error that permits a retry, persist
- * calls it again, with increasing delays.
+ * persist calls a function. As long as the function fails with an error that permits a retry,
+ * persist calls it again after an increasing delay.
  */
 export async function persist<T>(run: () => Promise<T>, isRepeatable: (error: unknown) => boolean): Promise<T> {
   for (let attempt = 1; ; attempt++) {

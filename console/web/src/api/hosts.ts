@@ -9,7 +9,7 @@ export interface Component {
   note?: string;
 }
 
-/** Certificate is a host's certificate. Its end is in RFC 3339 format. */
+/** Certificate is a host's certificate. end is the time when it expires, in RFC 3339 format. */
 export interface Certificate {
   name: string;
   end: string;
@@ -37,7 +37,7 @@ export interface Cluster {
   leaders: { group: string; master: string }[];
 }
 
-/** clusterPath is the path of the API server's Cluster. */
+/** clusterPath is the path at which the API server serves the Cluster. */
 export const clusterPath = '/slipway/cluster';
 
 const reportKey = 'slipway.openshift.io/host-report';
@@ -76,12 +76,12 @@ export function isWell({ state, note }: Component): boolean {
 }
 
 /**
- * soon is the time before a certificate's end at which the console shows a warning. Slipway renews
- * certificates earlier.
+ * soon is how long before a certificate expires the console shows a warning. Slipway renews
+ * certificates earlier than that.
  */
 const soon = 14 * 24 * 3600 * 1000;
 
-/** validity describes whether a certificate is valid, ends soon, or has expired. */
+/** validity describes whether a certificate is valid, expires soon, or has expired. */
 export function validity({ end }: Certificate, now: number): 'valid' | 'soon' | 'expired' {
   const left = Date.parse(end) - now;
   return left <= 0 ? 'expired' : left < soon ? 'soon' : 'valid';

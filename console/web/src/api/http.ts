@@ -125,7 +125,7 @@ function isConflictOf(path: string, error: unknown): boolean {
   return object.endsWith(`/${kind}/${encodeURIComponent(name)}`);
 }
 
-/** conflict returns the error of a change to an object that has changed since it was read. */
+/** conflict returns the error for a change to an object that has changed since it was read. */
 const conflict = () => new ApiError(409, 'Conflict', text.failure.conflict);
 
 /** merge sends a JSON merge patch for an object. */
@@ -155,8 +155,8 @@ export function latest<T extends KubeObject>(watched: T, returned: T): T {
 const failedPatch = 'the server rejected our request due to an error in our request';
 
 /**
- * patch sends a JSON patch for an object. If the patch contains unchanged, a failed operation is a
- * conflict: the API does not say which operation fails.
+ * patch sends a JSON patch for an object. If the patch contains an unchanged operation, patch
+ * reports any failed operation as a conflict, because the API does not say which operation failed.
  */
 export async function patch<T>(path: string, operations: object[]): Promise<T> {
   const response = await send('PATCH', path, operations, { contentType: 'application/json-patch+json' }).catch((error: unknown) => {

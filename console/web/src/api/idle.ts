@@ -9,7 +9,7 @@ export interface Target {
   replicas: number;
 }
 
-/** scalable contains the collections of the scalable controllers, by group and kind. */
+/** scalable maps the group and kind of each scalable controller to its collection. */
 const scalable: Record<string, string> = {
   ' ReplicationController': '/api/v1/namespaces/NS/replicationcontrollers',
   'apps ReplicaSet': '/apis/apps/v1/namespaces/NS/replicasets',

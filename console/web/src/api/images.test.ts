@@ -21,9 +21,9 @@ test('the server gets the flags of the command', async () => {
 });
 
 /**
- * cluster is an API with image a in the history of a stream, and image b without one. Images in
- * changed change after they are listed. A stream gets image a again after the first usage is read
- * if it is busy.
+ * cluster simulates an API. Image a is in the history of a stream, and image b is in no stream. The
+ * images in changed are modified after they are listed. If isBusy is set, another tag of the stream
+ * gets image a after the usage is first read.
  */
 function cluster({ invalid = [], changed = [], isBusy = false }: { invalid?: string[]; changed?: string[]; isBusy?: boolean } = {}) {
   const writes: string[] = [];

@@ -71,17 +71,17 @@ const maxRounds = 5;
 const batchSize = 20;
 
 /**
- * prune removes the images of a preview that a retention still does not keep, with the user's
- * permissions. It first removes them from the histories of image streams. When no stream contains
- * them, it deletes the images themselves. It returns the number of images that it has deleted. It
- * does not delete content from the registry's storage.
+ * prune removes those of the previewed images that the retention still does not keep. It uses the
+ * user's permissions. It first removes the images from the histories of image streams. When no
+ * stream contains them, it deletes the images themselves. It returns the number of images that it
+ * has deleted. It does not delete content from the registry's storage.
  */
 export async function prune(retention: Retention, preview: Iterable<string>): Promise<number> {
   const left = new Set(preview);
   let [removed, rounds] = [0, 0];
   for (;;) {
-    // A stream or an image that changes after this gets a new version. A write with the old version
-    // fails, and the next round reads the references again.
+    // A stream or an image that changes after this point gets a new version. A write with the old
+    // version fails, and the next round reads the references again.
     const [streams, versions] = [await versionsOf('imagestreams'), await versionsOf('images')];
     const { images, invalid } = await readUsage(retention);
     if (invalid.length > 0) {
@@ -118,7 +118,9 @@ export async function prune(retention: Retention, preview: Iterable<string>): Pr
 
 type Identity = KubeObject['metadata'];
 
-/** versionsOf returns the UID and resource version of each object, by NAME or PROJECT/NAME. */
+/**
+ * versionsOf returns the UID and resource version of each object, keyed by NAME or PROJECT/NAME.
+ */
 async function versionsOf(resource: string): Promise<Map<string, Identity>> {
   const accept = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
   const { items } = await get<{ items: KubeObject[] }>(`${group}/${resource}`, { accept });
@@ -140,7 +142,10 @@ async function shorten({ namespace = '', name, resourceVersion }: Identity, goin
   });
 }
 
-/** unlessOutdated makes a change. It returns false if the object has changed in the meantime. */
+/**
+ * unlessOutdated makes a change. It returns false if the object has changed since it was read, or
+ * was deleted.
+ */
 async function unlessOutdated(change: () => Promise<void>): Promise<boolean> {
   try {
     await change();

@@ -149,8 +149,8 @@ export function valueOf(type: string, entered: string): unknown {
 }
 
 /**
- * components contains the pages for components that only some JVMs have, with the domains of the
- * components' beans.
+ * components lists the components that only some JVMs have, with the domains of their beans. Each
+ * component has its own page.
  */
 const components: [name: string, domain: RegExp][] = [
   ['ActiveMQ', /^org\.apache\.activemq/],

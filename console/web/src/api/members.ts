@@ -130,7 +130,7 @@ export function removeRole(project: string, subject: Subject, role: RoleRef): Pr
  */
 const commonRoles = ['admin', 'edit', 'view'];
 
-/** otherRoles contains the other cluster roles for project members, as in 3.11. */
+/** otherRoles contains the other cluster roles for project members, as in OpenShift 3.11. */
 const otherRoles = ['basic-user', 'system:deployer', 'system:image-builder', 'system:image-puller', 'system:image-pusher'];
 
 const descriptionKey = 'openshift.io/description';

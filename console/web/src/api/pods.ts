@@ -1,7 +1,7 @@
 import type { Metadata, Row } from './types';
 import type { Snapshot } from './watch';
 
-/** PodState is the state of a pod, as one of a few words. */
+/** PodState summarizes the state of a pod. */
 export type PodState = 'ready' | 'notReady' | 'pending' | 'failed' | 'completed' | 'terminating';
 
 /** PodSummary is a row of the server's pod table. */

@@ -64,7 +64,7 @@ export function deleteProject(name: string): Promise<void> {
   return remove(`${projectsPath}/${encodeURIComponent(name)}`);
 }
 
-/** validName reports whether a project can have a name. */
+/** validName reports whether a name is valid for a project. */
 export function validName(name: string): boolean {
   return name.length >= 2 && name.length <= 63 && /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(name);
 }

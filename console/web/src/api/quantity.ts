@@ -1,4 +1,4 @@
-/** units contains the factors of quantity suffixes. */
+/** units maps the suffixes of quantities to their factors. */
 const units: Record<string, number> = {
   n: 1e-9,
   u: 1e-6,
@@ -20,7 +20,7 @@ const units: Record<string, number> = {
 
 const pattern = /^([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE][+-]?\d+)|([numkMGTPE]|[KMGTPE]i)?)$/;
 
-/** quantity parses a quantity such as 500m or 2Gi. It returns NaN for other texts. */
+/** quantity parses a quantity such as 500m or 2Gi. It returns NaN for any other string. */
 export function quantity(of: string | undefined): number {
   const match = pattern.exec(of ?? '');
   return match ? Number(match[1] + (match[2] ?? '')) * (units[match[3] ?? ''] ?? 1) : NaN;

@@ -1,7 +1,7 @@
 import { quantity } from './quantity';
 import type { KubeObject } from './types';
 
-/** QuotaStatus contains the usage and the limit of resources, by name. */
+/** QuotaStatus contains the usage and the limit of each resource, keyed by name. */
 export interface QuotaStatus {
   hard?: Record<string, string>;
   used?: Record<string, string>;

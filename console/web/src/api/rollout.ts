@@ -20,12 +20,12 @@ interface Status {
   updateRevision?: string;
 }
 
-/** succeeded contains the reasons of the condition Progressing for a successful rollout. */
+/** succeeded contains the reasons that the Progressing condition has after a successful rollout. */
 const succeeded = ['NewReplicaSetAvailable', 'FoundNewReplicaSet', 'NewReplicationControllerAvailable'];
 
 /**
- * running contains the reasons of the condition Progressing for a configuration's deployment in
- * progress.
+ * running contains the reasons that the Progressing condition has while a configuration's
+ * deployment is in progress.
  */
 const running = ['ReplicationControllerUpdated', 'NewReplicationControllerCreated', ''];
 

@@ -6,7 +6,10 @@ import { text } from '../text/en';
 /** group is the path of the service catalog's API group. */
 const group = '/apis/servicecatalog.k8s.io/v1beta1';
 
-/** templateBroker is the broker that offers templates, which the catalog shows as templates. */
+/**
+ * templateBroker is the broker that offers templates as services. The catalog omits these services,
+ * because it shows the templates themselves.
+ */
 const templateBroker = 'template-service-broker';
 
 /**
@@ -63,7 +66,8 @@ const collection = (place: string, name: string) => (place === clusterPlace ? `$
  */
 export async function listClasses(project: string | undefined): Promise<ServiceClass[]> {
   const places = project === undefined ? [clusterPlace] : [clusterPlace, project];
-  // Some users may not list them. The remaining catalog is still available.
+  // Some users are not allowed to list the services. The rest of the catalog is still available to
+  // them.
   const lists = await Promise.all(places.map((place) => get<{ items: ServiceClass[] }>(collection(place, 'classes')).catch(() => ({ items: [] }))));
   return lists.flatMap(({ items }) => items).filter(({ spec, status }) => !status?.removedFromBrokerCatalog && spec.clusterServiceBrokerName !== templateBroker);
 }
@@ -183,8 +187,8 @@ export function updateOf(instance: LooseObject, plan: ServicePlan, parameters: R
 }
 
 /**
- * anything is the schema of all parameters together. It is used if the broker does not describe the
- * parameters.
+ * anything is the schema of a single field for all parameters. It is used if the broker does not
+ * describe the parameters.
  */
 const anything: Schema = { title: text.services.parameters, description: text.services.parametersHelp };
 
@@ -196,7 +200,9 @@ export function fieldsOf(schema: Schema | undefined): [name: string, field: Sche
   return schema?.properties ? Object.entries(schema.properties) : [['', anything]];
 }
 
-/** textsOf returns the texts in the fields for existing parameters, or for default values. */
+/**
+ * textsOf returns the text for each field: the existing parameter, or otherwise the default value.
+ */
 export function textsOf(schema: Schema | undefined, parameters: Record<string, unknown> = {}): Record<string, string> {
   const isEmpty = Object.keys(parameters).length === 0;
   return Object.fromEntries(
@@ -207,14 +213,14 @@ export function textsOf(schema: Schema | undefined, parameters: Record<string, u
   );
 }
 
-/** isComplete reports whether all required parameters have a text. */
+/** isComplete reports whether all required parameters have a value. */
 export function isComplete(schema: Schema | undefined, texts: Record<string, string>): boolean {
   return (schema?.required ?? []).every((name) => texts[name] !== '');
 }
 
 /**
- * parametersOf parses the texts in the fields. It keeps existing parameters that have no field. An
- * error contains the invalid text's field.
+ * parametersOf parses the text in each field. It keeps existing parameters that have no field. It
+ * throws an error if a text is invalid.
  */
 export function parametersOf(schema: Schema | undefined, texts: Record<string, string>, existing: Record<string, unknown> = {}): Record<string, unknown> {
   if (!schema?.properties) {

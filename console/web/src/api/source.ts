@@ -58,7 +58,9 @@ export interface Port {
 
 const metadataOf = (name: string) => ({ name, labels: { app: name }, annotations: { [generatedKey]: 'OpenShiftWebConsole' } });
 
-/** streamOf returns an image stream. If the images are not built, the stream has a tag. */
+/**
+ * streamOf returns an image stream. If its image is imported and not built, the stream has a tag.
+ */
 export function streamOf(name: string, tags?: unknown[]): unknown {
   return { apiVersion: 'image.openshift.io/v1', kind: 'ImageStream', metadata: metadataOf(name), ...(tags && { spec: { tags } }) };
 }
@@ -180,7 +182,8 @@ export function dockerObjects({ name, text, path, port, route, ...origin }: Dock
 const addressOf = ({ uri, ref }: Origin) => (ref === '' ? uri : `${uri}#${ref}`);
 
 /**
- * dockerCommandOf returns the oc command that has the same effect for a Dockerfile in a repository.
+ * dockerCommandOf returns the oc command that builds and runs a Dockerfile in a repository in the
+ * same way.
  */
 export function dockerCommandOf({ name, ...origin }: Dockerfile, project: string): string {
   const words = ['oc', 'new-app', '-n', project, addressOf(origin), '--strategy=docker', `--name=${name}`];
@@ -192,7 +195,7 @@ function originFlags({ contextDir, secret }: Origin): string[] {
   return [...(contextDir === '' ? [] : [`--context-dir=${contextDir}`]), ...(secret === '' ? [] : [`--source-secret=${secret}`])];
 }
 
-/** commandOf returns the oc command that has the same effect. */
+/** commandOf returns the oc command that builds and runs the source in the same way. */
 export function commandOf(source: Source, project: string): string {
   const address = addressOf(source);
   const words = ['oc', 'new-app', '-n', project, `${source.namespace}/${source.stream}:${source.tag}~${address}`, `--name=${source.name}`, ...originFlags(source)];

@@ -13,7 +13,7 @@ export function trafficOf({ spec }: Route): Backend[] {
   return [spec.to, ...(spec.alternateBackends ?? [])].flatMap((backend) => (backend?.name ? [{ name: backend.name, weight: backend.weight ?? defaultWeight }] : []));
 }
 
-/** sharesOf returns the services' shares in percent. */
+/** sharesOf returns the services' shares as percentages. */
 export function sharesOf(backends: Backend[]): number[] {
   const total = backends.reduce((sum, { weight }) => sum + weight, 0);
   return backends.map(({ weight }) => (total === 0 ? 0 : Math.round((weight / total) * 100)));
@@ -28,7 +28,7 @@ export function operationsOf([main, ...others]: Backend[]): object[] {
   ];
 }
 
-/** commandOf returns the oc command that has the same effect. */
+/** commandOf returns the oc command that sets the same services. */
 export function commandOf(route: string, project: string, backends: Backend[]): string {
   return `oc set route-backends ${route} ${backends.map(({ name, weight }) => `${name}=${weight}`).join(' ')} -n ${project}`;
 }

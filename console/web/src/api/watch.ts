@@ -43,8 +43,8 @@ interface WatchEvent {
 const tableType = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 const pageSize = 500;
 /**
- * lingerPeriod is how long a watch without observers continues, in case the user returns to its
- * page.
+ * lingerPeriod is how long a watch continues without observers, in case the user returns to the
+ * page that used it.
  */
 const lingerPeriod = 10_000;
 
@@ -139,8 +139,9 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
   }
 
   /**
-   * list reads the first page, and returns a function that reads the other pages. The watch starts
-   * at the first page's version, so that changes appear while the other pages are being read.
+   * list reads the first page, and returns a function that reads the remaining pages. The watch
+   * starts at the first page's version, so that changes appear while the remaining pages are being
+   * read.
    */
   private async list(epoch: number): Promise<() => Promise<void>> {
     const changed = new Set<string>();
@@ -280,7 +281,10 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
   }
 }
 
-/** shown returns metadata without the managed fields, which are most of it and which no page shows. */
+/**
+ * shown returns metadata without the managed fields, which make up most of the metadata and which
+ * no page shows.
+ */
 function shown(metadata: Metadata & { managedFields?: unknown }): Metadata {
   const { managedFields: _, ...others } = metadata;
   return others;

@@ -58,7 +58,10 @@ describe('An edit of an object whose status changes', () => {
     expect(rebase(edited, base, current)).toBe(edited);
   });
 
-  /** serve answers requests with an object that changes before each of the first requests. */
+  /**
+   * serve responds to requests for an object. Before each of the first PUT requests, the object
+   * changes to the next of the given versions.
+   */
   function serve(...versions: ReturnType<typeof version>[]) {
     const requests: string[] = [];
     let [stored] = versions;

@@ -9,14 +9,14 @@ import type { KubeObject } from './types';
 const maxAliases = 100;
 
 /**
- * InvalidText is the error for a text that does not contain a list of objects. It contains the
+ * InvalidText is the error for text that does not contain a list of objects. It contains the
  * position of the first error.
  */
 export class InvalidText extends Error {}
 
 /**
- * parseObjects parses a text with one or more YAML or JSON documents. It replaces lists with their
- * items.
+ * parseObjects parses text that consists of one or more YAML or JSON documents. It replaces lists
+ * with their items.
  */
 export function parseObjects(source: string): KubeObject[] {
   const objects: KubeObject[] = [];
@@ -84,8 +84,8 @@ export function rebase<T extends KubeObject & { status?: unknown }>(edited: T, b
 const maxAttempts = 5;
 
 /**
- * store stores an edited object and returns the stored version. If only the object's status has
- * changed since the edit began, also since its watched version, the edit still applies.
+ * store stores an edited object and returns the stored version. The edit still applies if only the
+ * object's status has changed since the edit began, even if the watched version is outdated too.
  */
 export async function store<T extends KubeObject>(path: string, edited: T, base: T, watched: T): Promise<T> {
   let current = watched;

@@ -5,7 +5,8 @@ import { displayName, useProjects } from '../api/projects';
 import { text } from '../text/en';
 
 /**
- * maxShown is the maximum number of projects in the menu. The filter also finds the other projects.
+ * maxShown is the maximum number of projects in the menu. The filter also finds projects that the
+ * menu does not show.
  */
 const maxShown = 100;
 

@@ -22,7 +22,10 @@ export interface ExtensionPage {
   path: string;
   /** title is the page's heading, and its name in the navigation. */
   title: string;
-  /** scope is project for a page in each project, or cluster. The default is project. */
+  /**
+   * scope is project for a page in each project, or cluster for a single page. It defaults to
+   * project.
+   */
   scope?: 'project' | 'cluster';
   /** render fills an empty element. If render throws or rejects, the page shows the error. */
   render: (element: HTMLElement, context: ExtensionContext) => unknown;
@@ -30,7 +33,7 @@ export interface ExtensionPage {
 
 /** ExtensionContext contains the values that a script's page can use. */
 export interface ExtensionContext {
-  /** project is the page's project. It is undefined for a page with the scope cluster. */
+  /** project is the page's project. It is undefined for a page with cluster scope. */
   project?: string;
   /** signal is aborted when the user leaves the page. */
   signal: AbortSignal;

@@ -27,7 +27,7 @@ it('requests a broken style sheet again before it shows the module', async () =>
   link.rel = 'stylesheet';
   link.href = 'https://console.example.com/page.css';
   document.head.append(link);
-  // The module loader rejects the first load. In the second load, it does not load the style sheet.
+  // The module loader rejects the first load. On the second load, it does not load the style sheet.
   const load = vi.fn().mockImplementationOnce(() => {
     link.dispatchEvent(new Event('error'));
     return Promise.reject(new Error('Unable to preload CSS'));

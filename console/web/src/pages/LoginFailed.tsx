@@ -4,7 +4,7 @@ import { own } from '../api/own';
 import { loginPath } from '../api/session';
 import { text } from '../text/en';
 
-/** Component explains why a login failed. It shows only predefined texts. */
+/** Component explains why a login failed. It shows only predefined messages. */
 export function Component() {
   const [query] = useSearchParams();
   const code = query.get('error') ?? '';

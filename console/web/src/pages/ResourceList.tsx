@@ -89,7 +89,7 @@ interface BarProps {
   count: string | undefined;
 }
 
-/** Bar has the filter of the list. A change of an object does not render it again. */
+/** Bar contains the filter of the list. It does not render again when an object changes. */
 const Bar = memo(function Bar({ title, project, resource, mayCreate, count }: BarProps) {
   const navigate = useNavigate();
   const [query, setQuery] = useSearchParams();

@@ -1,4 +1,4 @@
-/** about contains the texts of the pages About and Other resources. */
+/** about contains the text of the About and Other resources pages. */
 export const about = {
   title: 'About',
   body: 'Slipway is a container platform that is compatible with OpenShift 3, on Kubernetes.',

@@ -1,4 +1,4 @@
-/** access contains the texts of pages about permissions. */
+/** access contains the text of the pages about permissions. */
 export const access = {
   whoCan: {
     title: 'Who can',

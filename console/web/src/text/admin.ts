@@ -1,4 +1,4 @@
-/** admin contains the texts of pages for cluster administrators. */
+/** admin contains the text of the pages for cluster administrators. */
 export const admin = {
   audit: {
     title: 'Audit log',

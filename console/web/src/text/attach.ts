@@ -1,4 +1,4 @@
-/** attach contains the texts of the dialogs that add storage and configuration to applications. */
+/** attach contains the text of the dialogs that add storage and configuration to applications. */
 export const attach = {
   action: 'Add storage or configuration',
   toApplication: 'Add to an application',

@@ -1,4 +1,4 @@
-/** editor contains the texts about problems in the YAML editor. */
+/** editor contains the messages about problems in the YAML editor. */
 export const editor = {
   unknownField: (path: string) => `The field ${path} does not exist.`,
   missingField: (path: string) => `The field ${path} is missing.`,

@@ -1,5 +1,5 @@
 /**
- * edits contains the texts of the dialogs that change workloads, and of the dialogs for snapshots.
+ * edits contains the text of the dialogs that change workloads, and of the dialogs for snapshots.
  */
 export const edits = {
   health: {

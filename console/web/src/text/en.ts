@@ -1,7 +1,7 @@
 import { forms } from './forms';
 import { resources } from './resources';
 
-/** text contains all texts of the console. A translation is an object with the same fields. */
+/** text contains all of the console's text. A translation is an object with the same fields. */
 export const text = {
   product: 'Slipway',
   loading: 'Loading',

@@ -1,4 +1,4 @@
-/** forms contains the texts of the forms for new objects. */
+/** forms contains the text of the forms for new objects. */
 export const forms = {
   nameHelp: 'Lower case letters, digits, hyphens and dots. You cannot change the name later.',
   nameInvalid: 'Use lower case letters, digits, hyphens and dots. Begin and end with a letter or digit.',

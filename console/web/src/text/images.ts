@@ -1,4 +1,4 @@
-/** images contains the texts about a stream's images, and about applications from an image. */
+/** images contains the text about a stream's images, and about applications from an image. */
 export const images = {
   history: (tag: string) => `Earlier images of ${tag}`,
   hideHistory: (tag: string) => `Hide earlier images of ${tag}`,

@@ -1,4 +1,4 @@
-/** java contains the texts about the JVM in a pod. */
+/** java contains the text about the JVM in a pod. */
 export const java = {
   title: 'Java console',
   connect: 'Connect',

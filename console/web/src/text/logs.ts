@@ -1,4 +1,4 @@
-/** logs contains the texts of a log's options. */
+/** logs contains the labels of a log's options. */
 export const logs = {
   pod: 'Pod',
   none: 'No pod has a log',

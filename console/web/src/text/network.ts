@@ -1,4 +1,4 @@
-/** network contains the texts of pages about networks and routers. */
+/** network contains the text of the pages about networks and routers. */
 export const network = {
   title: 'Network policies',
   body: 'The allowed connections to the pods of this project, and from these pods if a policy restricts them.',

@@ -1,4 +1,4 @@
-/** nodes contains the texts of pages about nodes and hosts. */
+/** nodes contains the text of the pages about nodes and hosts. */
 export const nodes = {
   roles: 'Roles',
   addresses: 'Addresses',

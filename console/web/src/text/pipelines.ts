@@ -1,4 +1,4 @@
-/** pipelines contains the texts about pipelines. */
+/** pipelines contains the text about pipelines. */
 export const pipelines = {
   title: 'Pipeline',
   stages: 'Stages of the pipeline',

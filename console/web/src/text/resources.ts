@@ -1,4 +1,4 @@
-/** resources contains the names of object lists in the navigation, by resource and group. */
+/** resources contains the names of object lists in the navigation, keyed by resource and group. */
 export const resources: Record<string, string> = {
   'deploymentconfigs.apps.openshift.io': 'Deployment Configs',
   'horizontalpodautoscalers.autoscaling': 'Autoscalers',

@@ -1,4 +1,4 @@
-/** rollout contains the texts about replacing an application's pods. */
+/** rollout contains the text about replacing an application's pods. */
 export const rollout = {
   title: 'Rollout',
   progress: (done: number, total: number) => `${done} of ${total} updated`,

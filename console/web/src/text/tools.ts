@@ -1,4 +1,4 @@
-/** tools contains the texts of dialogs and tabs that work with a running application. */
+/** tools contains the text of the dialogs and tabs that work with a running application. */
 export const tools = {
   debug: {
     title: (name: string) => `Debug ${name}`,

@@ -31,7 +31,7 @@ export function formatAge(seconds: number): string {
 }
 
 /**
- * Age shows how long ago something happened, and the time itself to a pointer. It is one element,
+ * Age shows how long ago something happened, and the time itself in a tooltip. It is one element,
  * because a list shows dozens of ages.
  */
 export function Age({ of }: { of: string | undefined }) {

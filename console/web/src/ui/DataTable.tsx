@@ -19,10 +19,13 @@ interface DataTableProps<T> {
   empty: string;
 }
 
-/** shortLength is the length, in characters, of a text that fits into a cell on a small screen. */
+/**
+ * shortLength is the maximum length, in characters, of text that fits into a cell on a small
+ * screen.
+ */
 const shortLength = 16;
 
-/** DataCell is a cell. It breaks a long text anywhere, but a short text not at all. */
+/** DataCell is a cell. It can break long text anywhere, and never breaks short text. */
 function DataCell({ title, content, mono }: { title: string; content: ReactNode; mono?: boolean }) {
   const isShort = typeof content === 'string' && content.length <= shortLength;
   return (

@@ -29,7 +29,7 @@ const external = Annotation.define<boolean>();
 /** maxBytes is the maximum size of files that users drop into the editor. */
 const maxBytes = 4 << 20;
 
-/** checkDelay is the delay in milliseconds before a changed text is checked. */
+/** checkDelay is the delay in milliseconds before text is checked after a change. */
 const checkDelay = 500;
 
 /** maxDescription is the maximum number of characters shown of a field's description. */

@@ -7,7 +7,7 @@ interface FieldProps {
   label: string;
   help?: string;
   required?: boolean;
-  /** invalid is the value's problem. It is shown instead of the help. */
+  /** invalid describes the problem with the value. It is shown instead of the help. */
   invalid?: string;
   /** isGroup means that the field has several controls. */
   isGroup?: boolean;

@@ -3,7 +3,7 @@ import { consumptionOf, type Consumption, type QuotaStatus } from '../api/quota'
 import { text } from '../text/en';
 import { Donut } from './Donut';
 
-/** nearlyUsed is the share from which a donut shows a warning. */
+/** nearlyUsed is the used share at which a donut starts to show a warning. */
 const nearlyUsed = 0.8;
 
 function colorOf({ share }: Consumption): string {

@@ -4,7 +4,10 @@ import { ActionsColumn, type IAction } from '@patternfly/react-table';
 import type { Ref } from 'react';
 import { text } from '../text/en';
 
-/** page returns the page's landmark. The table would cut off a menu at its end. */
+/**
+ * page returns the page's main element, which menus are appended to. The table would cut off a menu
+ * of its last rows.
+ */
 const page = () => document.querySelector('main') ?? document.body;
 
 interface RowActionsProps {

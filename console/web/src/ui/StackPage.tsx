@@ -9,7 +9,7 @@ interface StackPageProps {
   children: ReactNode;
 }
 
-/** StackPage is a page with a title, an introduction, and parts below each other. */
+/** StackPage is a page with a title, an introduction, and parts that are stacked vertically. */
 export function StackPage({ title, project, body, children }: StackPageProps) {
   useTitle(title, project);
   return (

@@ -5,8 +5,8 @@ export interface Change {
 }
 
 /**
- * maxLines is the maximum length of the compared texts: the time is proportional to the product of
- * their lengths.
+ * maxLines is the maximum number of lines in each of the compared texts, because the time is
+ * proportional to the product of their lengths.
  */
 const maxLines = 3000;
 

@@ -1,4 +1,4 @@
-/** download saves a text as a file on the user's machine. */
+/** download saves text as a file on the user's machine. */
 export function download(name: string, content: string): void {
   saveFile(name, new Blob([content], { type: 'text/plain' }));
 }

@@ -11,7 +11,7 @@ export function useRowFocus<Field extends HTMLElement>() {
     first: (index: number) => (field: Field | null) => {
       fields.current[index] = field;
     },
-    /** leave moves the focus out of a row that is removed from a number of rows. */
+    /** leave moves the focus to the previous row if the removed row is the last of count rows. */
     leave: (index: number, count: number) => {
       if (index === count - 1) {
         fields.current[Math.max(0, index - 1)]?.focus();

@@ -10,7 +10,7 @@ export interface Option {
   insert: string;
 }
 
-/** Completions contains the options that can replace the text from a position. */
+/** Completions contains the options that can replace the text between a position and the cursor. */
 export interface Completions {
   from: number;
   options: Option[];

@@ -3,7 +3,8 @@ import { editor as t } from '../../text/editor';
 import { fieldOf, requiredOf, resolve, schemaOf, typesOf, type Definitions, type Lookup, type Schema } from './schema';
 
 /**
- * Problem describes a part of a text that the server would reject or ignore. Positions are offsets.
+ * Problem describes a part of the text that the server would reject or ignore. Positions are
+ * offsets.
  */
 export interface Problem {
   from: number;

@@ -20,7 +20,7 @@ export interface Schema {
   'x-kubernetes-group-version-kind'?: { group: string; version: string; kind: string }[];
 }
 
-/** Definitions contains the schemas of a group version, by reference. */
+/** Definitions contains the schemas of a group version, keyed by reference. */
 export type Definitions = Record<string, Schema>;
 
 /** Typed is the schema of a kind. */

@@ -3,10 +3,10 @@ import { newestFirst, type Event } from '../../api/events';
 import { useObjects } from '../../api/hooks';
 import { Store, useStore } from '../../api/store';
 
-/** isOpen contains whether the notification drawer is open. */
+/** isOpen indicates whether the notification drawer is open. */
 export const isOpen = new Store(false);
 
-/** notableReasons contains the reasons of events that report no failure but that users wait for. */
+/** notableReasons lists the reasons of normal events that users wait for. */
 const notableReasons = [
   'BuildStarted',
   'BuildCompleted',

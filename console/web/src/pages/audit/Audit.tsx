@@ -32,7 +32,7 @@ interface Result {
   enabled: boolean;
   events: Event[];
   complete: boolean;
-  /** missing are the masters whose logs could not be searched. */
+  /** missing lists the masters whose logs could not be searched. */
   missing?: { master: string; reason: string }[];
 }
 

@@ -21,7 +21,10 @@ interface Wanted {
 interface CreateFormProps {
   title: string;
   icon?: ReactNode;
-  /** origin is the project of the template or the image stream, whose members can change it. */
+  /**
+   * origin is the project of the template or the image stream. The project's members can change the
+   * template or the image stream.
+   */
   origin?: string;
   description: string;
   project: string;

@@ -17,7 +17,7 @@ import {
   siRuby,
 } from 'simple-icons';
 
-/** logos are the logos of the classes of icons of OpenShift 3, without the prefix icon-. */
+/** logos maps the icon classes of OpenShift 3, without the "icon-" prefix, to their logos. */
 export const logos: Record<string, { path: string; hex: string }> = {
   ansible: siAnsible,
   apache: siApache,

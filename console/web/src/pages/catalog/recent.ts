@@ -3,7 +3,7 @@ import type { Item } from '../../api/catalog';
 const key = 'recent';
 const maxRecent = 3;
 
-/** Recent contains the tiles that a user has opened most recently. */
+/** Recent contains the paths of the tiles that a user has opened most recently. */
 interface Recent {
   user: string;
   paths: string[];

@@ -85,7 +85,7 @@ function Log({ resource, project, object }: TabProps) {
     }
     return `${pathOf(resource, project, name)}/log?${query}`;
   }, [resource, project, name, container, previous, since, withTimes]);
-  // A container can start after the page was opened. Its log exists only then.
+  // A container can start after the page was opened. Its log does not exist before that.
   const key = `${path} ${started}`;
   return (
     <>

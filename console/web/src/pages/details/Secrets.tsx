@@ -29,7 +29,7 @@ export function Secrets({ data }: { data: Record<string, string> }) {
   );
 }
 
-/** decode decodes base64. It returns a value that is not text unchanged. */
+/** decode decodes base64. If the decoded value is not text, decode returns the encoded value. */
 export function decode(value: string): string {
   try {
     const bytes = Uint8Array.from(atob(value), (character) => character.charCodeAt(0));

@@ -81,7 +81,7 @@ function Fact({ term, children }: { term: string; children: ReactNode }) {
 }
 
 /**
- * maxValue is the maximum number of characters of an annotation that are shown. The tab YAML shows
+ * maxValue is the maximum number of characters of an annotation that are shown. The YAML tab shows
  * all characters.
  */
 const maxValue = 80;

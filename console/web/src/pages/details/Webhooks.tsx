@@ -13,10 +13,10 @@ import { decode } from './Secrets';
 
 const t = text.builds;
 
-/** hiddenSecret replaces the secret in an address. */
+/** hiddenSecret replaces the secret in a webhook's URL. */
 const hiddenSecret = '<secret>';
 
-/** Webhooks shows the addresses that start builds, and their secrets on request. */
+/** Webhooks shows the URLs that trigger builds, and their secrets on request. */
 export function Webhooks({ object }: { object: LooseObject }) {
   const { masterURL } = useStore(config);
   const [secrets, setSecrets] = useState<Record<string, string>>();

@@ -3,11 +3,11 @@ import { text } from '../../text/en';
 import { images } from '../../text/images';
 import { at } from './facts';
 
-/** webhookTypes contains the trigger types that have an address. */
+/** webhookTypes contains the trigger types that have a URL. */
 const webhookTypes = ['GitHub', 'GitLab', 'Bitbucket', 'Generic'];
 
 /**
- * Webhook is an address that starts a build. reference is the name of the Secret that contains the
+ * Webhook is a URL that triggers a build. reference is the name of the Secret that contains the
  * webhook's secret.
  */
 export interface Webhook {
@@ -34,12 +34,15 @@ export function webhooksOf(object: LooseObject): Webhook[] {
     });
 }
 
-/** Setting is a field in the editor. Its value is a text, or true or false for a check box. */
+/** Setting is a field in the editor. Its value is text, or true or false for a check box. */
 export interface Setting {
   path: string;
   label: string;
   check?: boolean;
-  /** within is the path of the object that must exist, such as spec.source.git. */
+  /**
+   * within is the path of an object, such as spec.source.git. The field is shown only if this
+   * object exists.
+   */
   within: string;
   /** isReference means that an empty value removes the object that contains the field. */
   isReference?: boolean;
@@ -78,10 +81,10 @@ export function settingsOf(object: LooseObject): Setting[] {
   return settings.filter(({ within }) => has(object, within));
 }
 
-/** changeTriggers contains the trigger types that have no address. */
+/** changeTriggers contains the trigger types that have no URL. */
 export const changeTriggers = ['ConfigChange', 'ImageChange'];
 
-/** valuesOf returns the values of the fields, and of the triggers without an address. */
+/** valuesOf returns the values of the fields, and of the triggers without a URL. */
 export function valuesOf(object: LooseObject): Record<string, string> {
   const present = triggersOf(object).map(({ type }) => type);
   return Object.fromEntries([

@@ -20,8 +20,8 @@ export interface LinkAction {
 }
 
 /**
- * Creation is a form that creates another object for an object of a kind. key is the form's field
- * for the object's name.
+ * Creation is a form that creates an object from an existing object of certain kinds. key returns
+ * the form field that receives the existing object's name.
  */
 interface Creation {
   kinds: string[];

@@ -8,7 +8,7 @@ interface ItemsProps {
   change: (items: string[]) => void;
 }
 
-/** Items edits a list of texts. Its last row is always empty. */
+/** Items edits a list of strings. Its last row is always empty. */
 export function Items({ label, items, change }: ItemsProps) {
   const rows = items.length === 0 ? [''] : items;
   const focus = useRowFocus<HTMLTextAreaElement>();

@@ -3,7 +3,7 @@ import { count, type Form, type Source } from './model';
 
 const t = text.forms.autoscaler;
 
-/** kinds contains the scalable workloads, by apiVersion and collection. */
+/** kinds maps the kinds of scalable workloads to their API version and collection. */
 const kinds: Record<string, [apiVersion: string, collection: string]> = {
   Deployment: ['apps/v1', 'deployments'],
   DeploymentConfig: ['apps.openshift.io/v1', 'deploymentconfigs'],

@@ -1,4 +1,6 @@
-/** formIDs contains the resources that have a form. Lists need it before a form is loaded. */
+/**
+ * formIDs contains the resources that have a form. Lists need these IDs before a form is loaded.
+ */
 export const formIDs = [
   'secrets',
   'configmaps',

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
 
-/** Values contains the texts that the user entered, by field key. */
+/** Values maps the keys of fields to the text that the user entered. */
 export type Values = Readonly<Record<string, string>>;
 
 /** Choice is an option in a selection list. */
@@ -26,9 +26,12 @@ export interface Input {
   initial?: string;
   choices?: Choice[];
   source?: Source;
-  /** isShown hides fields that are not relevant for the other values. */
+  /** isShown reports whether the field is relevant, given the values of the form. */
   isShown?: (values: Values) => boolean;
-  /** problem returns the problem of a nonempty value. values contains all values of the form. */
+  /**
+   * problem returns the problem with a nonempty value, if there is one. values contains all values
+   * of the form.
+   */
   problem?: (value: string, values: Values) => string | undefined;
 }
 
@@ -47,7 +50,7 @@ export function initialValues(form: Form, query?: URLSearchParams): Values {
   return Object.fromEntries(form.inputs.map((input) => [input.key, query?.get(input.key) ?? input.initial ?? input.choices?.[0]?.value ?? '']));
 }
 
-/** shownInputs returns the fields that are relevant for the values. */
+/** shownInputs returns the fields that are relevant, given the values. */
 export function shownInputs(form: Fields, values: Values): Input[] {
   return form.inputs.filter((input) => input.isShown?.(values) ?? true);
 }
@@ -70,19 +73,22 @@ export function pairsOf(value: string | undefined): [key: string, value: string]
   return value ? (JSON.parse(value) as [string, string][]) : [];
 }
 
-/** listOf parses the value of a field that contains a list of texts. */
+/** listOf parses the value of a field that contains a list of strings. */
 export function listOf(value: string | undefined): string[] {
   return value ? (JSON.parse(value) as string[]) : [];
 }
 
 /**
- * toList formats a list of texts as the value of a field. An empty list results in an empty value.
+ * toList formats a list of strings as the value of a field. An empty list results in an empty
+ * value.
  */
 export function toList(items: string[]): string {
   return items.length === 0 ? '' : JSON.stringify(items);
 }
 
-/** count returns the problem of a value that is not a whole number or is too small. */
+/**
+ * count returns a function that reports a problem if a value is not a whole number or is too small.
+ */
 export function count(least: number): (value: string) => string | undefined {
   return (value) => (/^\d+$/.test(value) && Number(value) >= least ? undefined : text.forms.countInvalid(least));
 }

@@ -11,7 +11,7 @@ const keyPattern = /^[-._a-zA-Z0-9]{1,253}$/;
 
 const of = (...shown: Kind[]) => (values: Values) => shown.includes(values.kind as Kind);
 
-/** pairsProblem describes the problem of the keys in a secret or config map. */
+/** pairsProblem returns the problem with the keys of a secret or config map, if there is one. */
 export function pairsProblem(value: string): string | undefined {
   const keys = pairsOf(value).map(([key]) => key);
   return keys.length > 0 && keys.every((key) => keyPattern.test(key)) && new Set(keys).size === keys.length ? undefined : t.keyInvalid;

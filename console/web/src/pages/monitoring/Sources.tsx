@@ -19,7 +19,8 @@ import { filterRows } from '../ResourceList';
 import { containersOf } from '../details/containers';
 
 /**
- * maxSources is the maximum number of objects on the page. The filter also finds the other objects.
+ * maxSources is the maximum number of objects on the page. The filter also finds objects that the
+ * page does not show.
  */
 const maxSources = 50;
 
@@ -76,7 +77,7 @@ interface SourceProps {
 function Source({ project, resource, row, status }: SourceProps) {
   const [open, setOpen] = useState(false);
   const { name, creationTimestamp } = row.metadata;
-  // If the log was opened before it began, this reads it again.
+  // If the user opened the log before it existed, the new key makes the page read the log again.
   const key = String(waiting.includes(status));
   return (
     <ExpandableSection

@@ -1,6 +1,6 @@
 import { text } from '../../text/en';
 
-/** sourceKinds contains the resources whose objects have a log, by resource ID. */
+/** sourceKinds contains the resources whose objects have a log, keyed by resource ID. */
 export const sourceKinds = {
   pods: text.monitoring.pods,
   'builds.build.openshift.io': text.monitoring.builds,

@@ -18,7 +18,7 @@ interface Count {
   refused: number;
 }
 
-/** countsOf returns the number of each router's decisions. */
+/** countsOf returns how many routes each router has admitted and refused. */
 export function countsOf(routes: Route[]): Count[] {
   const counts = new Map<string, Count>();
   for (const { routerName = '-', conditions } of routes.flatMap((route) => route.status?.ingress ?? [])) {

@@ -41,7 +41,7 @@ func run(verb string, args []string) error {
 	return raw(verb, args)
 }
 
-// ping uses an ICMP datagram socket, which the sysctl net.ipv4.ping_group_range allows.
+// ping uses an ICMP datagram socket, which the net.ipv4.ping_group_range sysctl allows.
 func ping(address netip.Addr) error {
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_DGRAM, syscall.IPPROTO_ICMP)
 	if err != nil {

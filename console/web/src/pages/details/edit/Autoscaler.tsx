@@ -21,7 +21,7 @@ interface Spec {
 
 const specOf = (object: LooseObject) => object.spec as Spec;
 
-/** isUsage reports whether a metric is the CPU usage in percent of the request. */
+/** isUsage reports whether a metric is the CPU usage as a percentage of the request. */
 const isUsage = ({ type, resource }: Metric) => type === 'Resource' && resource?.name === 'cpu' && resource.target?.type === 'Utilization';
 
 function valuesOf(object: LooseObject): Values {

@@ -13,12 +13,12 @@ type Name = keyof typeof t.probes;
 
 const probes = Object.keys(t.probes) as Name[];
 
-/** least contains the minimum of each of a probe's numbers. */
+/** least maps the numeric fields of a probe to their minimum values. */
 const least: Record<keyof typeof t.numbers, number> = { initialDelaySeconds: 0, timeoutSeconds: 1, periodSeconds: 1, failureThreshold: 1, successThreshold: 1 };
 
 /**
- * numbersOfProbe returns the numbers that a probe can have. Only readiness probes have a success
- * threshold.
+ * numbersOfProbe returns the numeric fields that a probe can have. Only readiness probes have a
+ * success threshold.
  */
 const numbersOfProbe = (name: string) => (Object.keys(least) as (keyof typeof least)[]).filter((number) => number !== 'successThreshold' || name === 'readinessProbe');
 

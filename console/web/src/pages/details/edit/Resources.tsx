@@ -44,7 +44,10 @@ function valuesOf({ prefix, value }: Part<Requirements>): Values {
   );
 }
 
-/** requirementsOf returns the resources that have no field, such as devices. */
+/**
+ * requirementsOf returns the requests and limits with the given values. It keeps resources that
+ * have no field, such as devices.
+ */
 function requirementsOf({ prefix, value }: Part<Requirements>, values: Values): Requirements {
   const next: Requirements = { ...value, requests: { ...value?.requests }, limits: { ...value?.limits } };
   for (const field of fields) {

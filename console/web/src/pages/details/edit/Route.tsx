@@ -42,7 +42,7 @@ function without(of: Record<string, string> | undefined, names: string[]): Recor
 }
 
 /**
- * route changes a route's path, port and TLS settings. The tab Traffic changes the route's
+ * route changes a route's path, port and TLS settings. The Traffic tab changes the route's
  * services.
  */
 export const route: Edit = {

@@ -39,12 +39,14 @@ const stages: Stage[] = ['pre', 'mid', 'post'];
 const stagesOf: Record<string, Stage[]> = { Rolling: ['pre', 'post'], Recreate: stages };
 
 /**
- * rollingNumbers contains the numbers in the parameters of the type Rolling. The type Recreate has
- * only the first number.
+ * rollingNumbers contains the names of the numeric parameters of the Rolling type. The Recreate
+ * type has only the first of them.
  */
 const rollingNumbers: NumberName[] = ['timeoutSeconds', 'intervalSeconds', 'updatePeriodSeconds'];
 
-/** specNumbers contains the numbers outside the strategy that control rollouts. */
+/**
+ * specNumbers returns the names of the numeric fields outside the strategy that control rollouts.
+ */
 const specNumbers = (object: LooseObject): NumberName[] =>
   isConfig(object) ? ['minReadySeconds', 'revisionHistoryLimit'] : ['minReadySeconds', 'progressDeadlineSeconds', 'revisionHistoryLimit'];
 

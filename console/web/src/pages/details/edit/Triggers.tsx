@@ -48,7 +48,8 @@ function sectionOf(container: string, index: number): Section {
 }
 
 /**
- * changeOf returns a container's trigger, or undefined if the container's image does not change.
+ * changeOf returns a list with the image change trigger of a container. The list is empty if no tag
+ * is selected for the container.
  */
 function changeOf(container: string, index: number, values: Values): Trigger[] {
   const tag = values[`tag${index}`] ?? '';

@@ -24,7 +24,7 @@ function portProblem(value: string): string | undefined {
   return isPort ? undefined : t.portInvalid;
 }
 
-/** commandProblem returns the problem of a command in list form. */
+/** commandProblem describes what is wrong with a command that is given as a list. */
 export function commandProblem(value: string): string | undefined {
   return listOf(value)[0]?.trim() ? undefined : t.commandInvalid;
 }
@@ -85,7 +85,7 @@ export function handlerOf(prefix: string, values: Values, before: Handler | unde
   }
 }
 
-/** withoutHandler returns a probe's other fields. */
+/** withoutHandler returns the fields of a probe that are not part of its handler. */
 export function withoutHandler<T extends Handler>(of: T): Omit<T, Action> {
   return Object.fromEntries(Object.entries(of).filter(([name]) => !actions.includes(name as Action))) as Omit<T, Action>;
 }

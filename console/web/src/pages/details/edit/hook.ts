@@ -25,7 +25,9 @@ export interface Hook {
   tagImages?: Tag[];
 }
 
-/** environmentProblem returns the problem of the names in pairs of environment variables. */
+/**
+ * environmentProblem returns the problem with the names of environment variables, if there is one.
+ */
 export function environmentProblem(value: string): string | undefined {
   return isValid(pairsOf(value).map(([name, content]) => ({ name, value: content }))) ? undefined : text.environment.invalid;
 }

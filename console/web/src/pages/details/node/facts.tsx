@@ -13,7 +13,10 @@ interface Node {
   status?: { addresses?: { type: string; address: string }[]; nodeInfo?: Record<string, string> };
 }
 
-/** httpsAddress returns a text if it is an address that a page can safely link to. */
+/**
+ * httpsAddress returns the given text as a URL if a page can safely link to it, and undefined
+ * otherwise.
+ */
 export function httpsAddress(of: string | undefined): string | undefined {
   try {
     const address = new URL(of ?? '');
