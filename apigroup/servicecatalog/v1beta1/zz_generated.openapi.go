@@ -140,7 +140,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_AuthConfig(ref common.Refere
 				Properties: map[string]spec.Schema{
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "SecretRef references the secret. The secret must contain the keys username and password, or the key token.",
+							Description: "SecretRef references the secret. The secret must contain either the username and password keys or the token key.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.LocalObjectReference"),
 						},
 					},
@@ -202,7 +202,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CatalogStatus(ref common.Ref
 				Properties: map[string]spec.Schema{
 					"removedFromBrokerCatalog": {
 						SchemaProps: spec.SchemaProps{
-							Description: "RemovedFromBrokerCatalog reports that the broker no longer offers the class or plan.",
+							Description: "RemovedFromBrokerCatalog indicates whether the broker no longer offers the class or plan.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -224,7 +224,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterAuthConfig(ref common
 				Properties: map[string]spec.Schema{
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "SecretRef references the secret. The secret must contain the keys username and password, or the key token.",
+							Description: "SecretRef references the secret. The secret must contain either the username and password keys or the token key.",
 							Ref:         ref("github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1.ObjectReference"),
 						},
 					},
@@ -458,7 +458,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceBrokerStatus(r
 				Properties: map[string]spec.Schema{
 					"conditions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions contains the conditions Ready and Failed.",
+							Description: "Conditions contains the Ready and Failed conditions.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -634,7 +634,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceClassSpec(ref 
 					},
 					"bindable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Bindable reports whether instances can be bound. A plan can override it.",
+							Description: "Bindable indicates whether instances can be bound. A plan can override this field.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -642,7 +642,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceClassSpec(ref 
 					},
 					"bindingRetrievable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "BindingRetrievable reports whether existing bindings can be retrieved from the broker.",
+							Description: "BindingRetrievable indicates whether existing bindings can be retrieved from the broker.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -650,14 +650,14 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceClassSpec(ref 
 					},
 					"instancesRetrievable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "InstancesRetrievable reports whether existing instances can be retrieved from the broker.",
+							Description: "InstancesRetrievable indicates whether existing instances can be retrieved from the broker.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"planUpdatable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "PlanUpdatable reports whether an instance's plan can change.",
+							Description: "PlanUpdatable indicates whether an instance's plan can change.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -729,7 +729,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServiceClassStatus(re
 				Properties: map[string]spec.Schema{
 					"removedFromBrokerCatalog": {
 						SchemaProps: spec.SchemaProps{
-							Description: "RemovedFromBrokerCatalog reports that the broker no longer offers the class or plan.",
+							Description: "RemovedFromBrokerCatalog indicates whether the broker no longer offers the class or plan.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -877,7 +877,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServicePlanSpec(ref c
 					},
 					"free": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Free reports whether the plan is free of charge.",
+							Description: "Free indicates whether the plan is free of charge.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -967,7 +967,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ClusterServicePlanStatus(ref
 				Properties: map[string]spec.Schema{
 					"removedFromBrokerCatalog": {
 						SchemaProps: spec.SchemaProps{
-							Description: "RemovedFromBrokerCatalog reports that the broker no longer offers the class or plan.",
+							Description: "RemovedFromBrokerCatalog indicates whether the broker no longer offers the class or plan.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1055,7 +1055,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceBrokerStatus(re
 				Properties: map[string]spec.Schema{
 					"conditions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions contains the conditions Ready and Failed.",
+							Description: "Conditions contains the Ready and Failed conditions.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1136,7 +1136,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceClassSpec(ref c
 					},
 					"bindable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Bindable reports whether instances can be bound. A plan can override it.",
+							Description: "Bindable indicates whether instances can be bound. A plan can override this field.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1144,7 +1144,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceClassSpec(ref c
 					},
 					"bindingRetrievable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "BindingRetrievable reports whether existing bindings can be retrieved from the broker.",
+							Description: "BindingRetrievable indicates whether existing bindings can be retrieved from the broker.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1152,14 +1152,14 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServiceClassSpec(ref c
 					},
 					"instancesRetrievable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "InstancesRetrievable reports whether existing instances can be retrieved from the broker.",
+							Description: "InstancesRetrievable indicates whether existing instances can be retrieved from the broker.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"planUpdatable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "PlanUpdatable reports whether an instance's plan can change.",
+							Description: "PlanUpdatable indicates whether an instance's plan can change.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1254,7 +1254,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_CommonServicePlanSpec(ref co
 					},
 					"free": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Free reports whether the plan is free of charge.",
+							Description: "Free indicates whether the plan is free of charge.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1802,7 +1802,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingStatus(ref com
 				Properties: map[string]spec.Schema{
 					"conditions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions contains the conditions Ready and Failed.",
+							Description: "Conditions contains the Ready and Failed conditions.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1815,7 +1815,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingStatus(ref com
 					},
 					"asyncOpInProgress": {
 						SchemaProps: spec.SchemaProps{
-							Description: "AsyncOpInProgress reports that the broker is working on CurrentOperation, which the catalog polls.",
+							Description: "AsyncOpInProgress indicates whether the broker is working on CurrentOperation, which the catalog polls.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1863,7 +1863,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingStatus(ref com
 					},
 					"orphanMitigationInProgress": {
 						SchemaProps: spec.SchemaProps{
-							Description: "OrphanMitigationInProgress reports that the catalog is deleting a binding that a failed request might have created.",
+							Description: "OrphanMitigationInProgress indicates whether the catalog is deleting a binding that a failed request might have created.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -1871,7 +1871,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBindingStatus(ref com
 					},
 					"unbindStatus": {
 						SchemaProps: spec.SchemaProps{
-							Description: "UnbindStatus reports whether the broker must delete the binding before the object is deleted.",
+							Description: "UnbindStatus indicates whether the broker must delete the binding before the object is deleted.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2097,7 +2097,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceBrokerStatus(ref comm
 				Properties: map[string]spec.Schema{
 					"conditions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions contains the conditions Ready and Failed.",
+							Description: "Conditions contains the Ready and Failed conditions.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2273,7 +2273,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceClassSpec(ref common.
 					},
 					"bindable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Bindable reports whether instances can be bound. A plan can override it.",
+							Description: "Bindable indicates whether instances can be bound. A plan can override this field.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -2281,7 +2281,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceClassSpec(ref common.
 					},
 					"bindingRetrievable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "BindingRetrievable reports whether existing bindings can be retrieved from the broker.",
+							Description: "BindingRetrievable indicates whether existing bindings can be retrieved from the broker.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -2289,14 +2289,14 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceClassSpec(ref common.
 					},
 					"instancesRetrievable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "InstancesRetrievable reports whether existing instances can be retrieved from the broker.",
+							Description: "InstancesRetrievable indicates whether existing instances can be retrieved from the broker.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"planUpdatable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "PlanUpdatable reports whether an instance's plan can change.",
+							Description: "PlanUpdatable indicates whether an instance's plan can change.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -2368,7 +2368,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceClassStatus(ref commo
 				Properties: map[string]spec.Schema{
 					"removedFromBrokerCatalog": {
 						SchemaProps: spec.SchemaProps{
-							Description: "RemovedFromBrokerCatalog reports that the broker no longer offers the class or plan.",
+							Description: "RemovedFromBrokerCatalog indicates whether the broker no longer offers the class or plan.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -2679,7 +2679,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceSpec(ref comm
 					},
 					"updateRequests": {
 						SchemaProps: spec.SchemaProps{
-							Description: "UpdateRequests is a counter. Increase it to send an update to the broker although no other field changes, for example because a secret in ParametersFrom has changed.",
+							Description: "UpdateRequests is a counter. Increase it to send an update to the broker even though no other field has changed, for example because a secret in ParametersFrom has changed.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int64",
@@ -2703,7 +2703,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 				Properties: map[string]spec.Schema{
 					"conditions": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions contains the conditions Ready, Failed and OrphanMitigation.",
+							Description: "Conditions contains the Ready, Failed and OrphanMitigation conditions.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2716,7 +2716,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 					},
 					"asyncOpInProgress": {
 						SchemaProps: spec.SchemaProps{
-							Description: "AsyncOpInProgress reports that the broker is working on CurrentOperation, which the catalog polls.",
+							Description: "AsyncOpInProgress indicates whether the broker is working on CurrentOperation, which the catalog polls.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -2724,7 +2724,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 					},
 					"orphanMitigationInProgress": {
 						SchemaProps: spec.SchemaProps{
-							Description: "OrphanMitigationInProgress reports that the catalog is deprovisioning an instance that a failed request might have created.",
+							Description: "OrphanMitigationInProgress indicates whether the catalog is deprovisioning an instance that a failed request might have created.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -2787,7 +2787,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 					},
 					"provisionStatus": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ProvisionStatus reports whether the instance exists.",
+							Description: "ProvisionStatus indicates whether the instance exists.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2795,7 +2795,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServiceInstanceStatus(ref co
 					},
 					"deprovisionStatus": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DeprovisionStatus reports whether the broker must delete the instance before the object is deleted.",
+							Description: "DeprovisionStatus indicates whether the broker must delete the instance before the object is deleted.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2974,7 +2974,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServicePlanSpec(ref common.R
 					},
 					"free": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Free reports whether the plan is free of charge.",
+							Description: "Free indicates whether the plan is free of charge.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -3064,7 +3064,7 @@ func schema_slipway_apigroup_servicecatalog_v1beta1_ServicePlanStatus(ref common
 				Properties: map[string]spec.Schema{
 					"removedFromBrokerCatalog": {
 						SchemaProps: spec.SchemaProps{
-							Description: "RemovedFromBrokerCatalog reports that the broker no longer offers the class or plan.",
+							Description: "RemovedFromBrokerCatalog indicates whether the broker no longer offers the class or plan.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",

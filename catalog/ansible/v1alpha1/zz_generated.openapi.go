@@ -517,7 +517,7 @@ func schema_slipway_catalog_ansible_v1alpha1_BundleSpec(ref common.ReferenceCall
 					},
 					"bindable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Bindable reports whether instances can be bound.",
+							Description: "Bindable indicates whether instances can be bound.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -704,7 +704,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Parameter(ref common.ReferenceCallb
 					},
 					"required": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Required reports whether the parameter must have a value.",
+							Description: "Required indicates whether the parameter must have a value.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -712,7 +712,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Parameter(ref common.ReferenceCallb
 					},
 					"updatable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Updatable reports whether an update can change the value.",
+							Description: "Updatable indicates whether an update can change the value.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -778,7 +778,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Plan(ref common.ReferenceCallback) 
 					},
 					"free": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Free reports whether the plan is free of charge.",
+							Description: "Free indicates whether the plan is free of charge.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
@@ -786,7 +786,7 @@ func schema_slipway_catalog_ansible_v1alpha1_Plan(ref common.ReferenceCallback) 
 					},
 					"bindable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Bindable reports whether instances can be bound.",
+							Description: "Bindable indicates whether instances can be bound.",
 							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
