@@ -2,7 +2,6 @@ import { pathOf, resourceOf, type Resource, type Resources } from './discovery';
 import { ApiError, create, get, post, put } from './http';
 import { text } from '../text/en';
 import type { KubeObject } from './types';
-import { text } from '../text/en';
 
 /** Applied is the result of applying one object. */
 export interface Applied {
