@@ -5,9 +5,9 @@ import type { LooseObject } from '../../api/types';
 import { text } from '../../text/en';
 import { pipelines as t } from '../../text/pipelines';
 import { Age } from '../../ui/Age';
-import { DataTable } from '../../ui/DataTable';
+import { DataTable, type DataColumn } from '../../ui/DataTable';
 import { Loading } from '../../ui/Loading';
-import BuildTable, { type Build } from '../overview/BuildTable';
+import { BuildPhase, type Build } from '../overview/Builds';
 import { buildsPath, Stages } from './Pipeline';
 
 /** maxRuns is the maximum number of builds on a build configuration's page. */
@@ -21,18 +21,21 @@ export default function Runs({ config }: { config: LooseObject }) {
     return <Loading />;
   }
   const newest = [...items].sort((a, b) => b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp)).slice(0, maxRuns);
-  if (newest.length > 0 && !isPipeline(config)) {
-    return <BuildTable project={namespace} builds={newest} />;
-  }
+  const columns: DataColumn<Build>[] = isPipeline(config)
+    ? [{ title: t.stages, cell: (build) => <Stages stages={stagesOf(build as unknown as LooseObject)} /> }]
+    : [
+        { title: text.details.status, cell: (build) => <BuildPhase phase={build.status?.phase} /> },
+        { title: text.details.message, cell: (build) => build.status?.message ?? '-' },
+      ];
   return (
     <DataTable
-      label={t.runs}
+      label={isPipeline(config) ? t.runs : text.overview.builds}
       items={newest}
       keyOf={(build) => build.metadata.uid}
       empty={isPipeline(config) ? t.none : text.builds.none}
       columns={[
         { title: t.run, cell: (build) => <Link to={`/project/${namespace}/builds.build.openshift.io/${build.metadata.name}`}>{build.metadata.name}</Link> },
-        { title: t.stages, cell: (build) => <Stages stages={stagesOf(build as unknown as LooseObject)} /> },
+        ...columns,
         { title: text.age, cell: (build) => <Age of={build.metadata.creationTimestamp} /> },
       ]}
     />

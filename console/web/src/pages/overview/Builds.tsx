@@ -7,7 +7,7 @@ import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
 import { Age } from '../../ui/Age';
 
-interface Build extends KubeObject {
+export interface Build extends KubeObject {
   status?: { phase?: string; message?: string };
 }
 
@@ -15,6 +15,11 @@ const buildsID = 'builds.build.openshift.io';
 const maxBuilds = 5;
 
 const colors: Record<string, 'green' | 'red' | 'blue' | 'grey'> = { Complete: 'green', Failed: 'red', Error: 'red', Running: 'blue', Pending: 'blue', New: 'blue' };
+
+/** BuildPhase is the label with a build's phase. */
+export function BuildPhase({ phase = '' }: { phase?: string | undefined }) {
+  return <Label color={own(colors, phase) ?? 'grey'}>{phase || '-'}</Label>;
+}
 
 /** Builds lists a project's latest builds, if there are any. */
 export function Builds({ project, resources }: { project: string; resources: Resources }) {
@@ -37,7 +42,7 @@ function Latest({ path, project }: { path: string; project: string }) {
           <ListItem key={metadata.uid}>
             <div className="console-row">
               <Link to={`/project/${project}/${buildsID}/${metadata.name}`}>{metadata.name}</Link>
-              <Label color={own(colors, status?.phase ?? '') ?? 'grey'}>{status?.phase ?? '-'}</Label>
+              <BuildPhase phase={status?.phase} />
               <span className="console-grow">{status?.message}</span>
               <Age of={metadata.creationTimestamp} />
             </div>
