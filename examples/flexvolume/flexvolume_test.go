@@ -121,7 +121,7 @@ func TestDataSurvivesPod(t *testing.T) {
 		t.Run(volume.Name, func(t *testing.T) {
 			root := t.TempDir()
 			for _, pod := range []string{"first", "second"} {
-				name, err := driver.VolumeName(ctx, volume)
+				name, _, err := driver.VolumeName(ctx, volume)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -40,7 +40,7 @@ func (d device) volume(spec *volume.Spec) (flexvolume.Volume, error) {
 	if vol.ID, err = d.plugin.GetVolumeName(spec); err != nil {
 		return flexvolume.Volume{}, err
 	}
-	if vol.ID == inlineName(vol) {
+	if vol.ID == inlineName(vol) { // a record from before a restart has only the name
 		vol.Name = vol.ID
 	}
 	return vol, nil

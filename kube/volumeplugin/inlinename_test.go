@@ -10,15 +10,31 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 )
 
+// startNaming starts a manager whose driver returns a name, or no name if volumeName is empty.
+func startNaming(t *testing.T, volumeName string) *cluster {
+	t.Helper()
+	c := start(t, nil, "", "")
+	script := must[[]byte](t)(os.ReadFile(c.path))
+	if err := os.WriteFile(c.path, bytes.Replace(script, []byte("disk/7"), []byte(volumeName), 1), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// The driver's name is the volume's identity even if it is the volume's name in the pod.
+func TestNameOfDriverIsNotReplaced(t *testing.T) {
+	c := startNaming(t, "data")
+	spec := inline("data", "s")
+	plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec))
+	if got := must[string](t)(plugin.GetVolumeName(spec)); got != "data" {
+		t.Errorf("name %q", got)
+	}
+}
+
 // A pod's author chooses the name of an inline volume. If the driver does not name volumes, this
 // name must not give the pod the device of another volume.
 func TestInlineVolumeDoesNotGetDeviceOfOtherVolume(t *testing.T) {
-	c := start(t, nil, "", "")
-	script := must[[]byte](t)(os.ReadFile(c.path))
-	unnamed := bytes.Replace(script, []byte(`"disk/7"`), []byte(`""`), 1)
-	if err := os.WriteFile(c.path, unnamed, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	c := startNaming(t, "")
 	plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(pv(nil)))
 	withOptions := func(options map[string]string) *volume.Spec {
 		spec := inline("pv1", "s")

@@ -41,8 +41,8 @@ func (p *plugin) GetVolumeName(spec *volume.Spec) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		name, err := driver.VolumeName(context.Background(), vol)
-		if err == nil && source.inline && name == vol.Name {
+		name, named, err := driver.VolumeName(context.Background(), vol)
+		if err == nil && source.inline && !named {
 			name = inlineName(vol)
 		}
 		return name, err

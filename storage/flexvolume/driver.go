@@ -66,29 +66,30 @@ func (d *Driver) Init(ctx context.Context) (Capabilities, error) {
 
 // VolumeName returns the volume's name in its storage, for use as the argument of Detach. The name
 // is the same on every node. The interface requires that "/" in the name be replaced with "~". If
-// the driver returns no name or Settings.VolumeName is NamingVolume, the result is Volume.Name.
-func (d *Driver) VolumeName(ctx context.Context, volume Volume) (string, error) {
+// the driver returns no name or Settings.VolumeName is NamingVolume, the result is Volume.Name, and
+// named is false.
+func (d *Driver) VolumeName(ctx context.Context, volume Volume) (name string, named bool, err error) {
 	input, err := volume.json()
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	resp, err := d.call(ctx, call{op: OpGetVolumeName, args: []string{input}})
 	switch {
 	case errors.Is(err, ErrNotSupported):
-		return volume.Name, nil
+		return volume.Name, false, nil
 	case err != nil:
-		return "", err
+		return "", false, err
 	case resp.VolumeName == "" || d.settings.VolumeName == NamingVolume:
-		return volume.Name, nil
+		return volume.Name, false, nil
 	}
-	name := strings.ReplaceAll(resp.VolumeName, "/", "~")
+	name = strings.ReplaceAll(resp.VolumeName, "/", "~")
 	// The name is used as a directory name.
 	if name == "." || name == ".." || len(name) > 255 || strings.ContainsFunc(name, unicode.IsControl) {
-		return "", d.fail(OpGetVolumeName, KindWrongType,
+		return "", false, d.fail(OpGetVolumeName, KindWrongType,
 			fmt.Sprintf("it returned the name %q, which is not a valid directory name", clip(name)), nil)
 	}
 	d.limiter.setVolumeID(name, volume.id())
-	return name, nil
+	return name, true, nil
 }
 
 // Attach attaches the volume to a node. It returns the device on this node, or "" if the driver

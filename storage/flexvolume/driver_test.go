@@ -78,7 +78,7 @@ echo '{"status":"Success","device":"/dev/x","volumeName":"v/1","attached":true,"
 		call func() error
 	}{
 		{[]string{"init"}, func() error { caps, err := driver.Init(ctx); note(caps); return err }},
-		{[]string{"getvolumename", input}, func() error { name, err := driver.VolumeName(ctx, volume); note(name); return err }},
+		{[]string{"getvolumename", input}, func() error { name, _, err := driver.VolumeName(ctx, volume); note(name); return err }},
 		{[]string{"attach", input, "node"}, func() error { dev, err := driver.Attach(ctx, volume, "node"); note(dev); return err }},
 		{[]string{"waitforattach", "/dev/y", input}, func() error { dev, err := driver.WaitForAttach(ctx, "/dev/y", volume); note(dev); return err }},
 		{[]string{"isattached", input, "node"}, func() error { is, err := driver.IsAttached(ctx, volume, "node"); note(is); return err }},
@@ -160,20 +160,22 @@ func TestVolumeName(t *testing.T) {
 		response string
 		settings Settings
 		want     string
+		named    bool
 		kind     Kind
 	}{
-		"name of the driver":         {`{"status":"Success","volumeName":"disk/7"}`, Settings{}, "disk~7", ""},
-		"no name":                    {`{"status":"Success"}`, Settings{}, "pv1", ""},
-		"not supported":              {`{"status":"Not supported"}`, Settings{}, "pv1", ""},
-		"overridden by the settings": {`{"status":"Success","volumeName":"disk"}`, Settings{VolumeName: NamingVolume}, "pv1", ""},
-		"invalid directory name":     {`{"status":"Success","volumeName":".."}`, Settings{}, "", KindWrongType},
-		"failure":                    {`{"status":"Failure"}`, Settings{}, "", KindFailure},
+		"name of the driver":         {`{"status":"Success","volumeName":"disk/7"}`, Settings{}, "disk~7", true, ""},
+		"name of the volume":         {`{"status":"Success","volumeName":"pv1"}`, Settings{}, "pv1", true, ""},
+		"no name":                    {`{"status":"Success"}`, Settings{}, "pv1", false, ""},
+		"not supported":              {`{"status":"Not supported"}`, Settings{}, "pv1", false, ""},
+		"overridden by the settings": {`{"status":"Success","volumeName":"disk"}`, Settings{VolumeName: NamingVolume}, "pv1", false, ""},
+		"invalid directory name":     {`{"status":"Success","volumeName":".."}`, Settings{}, "", false, KindWrongType},
+		"failure":                    {`{"status":"Failure"}`, Settings{}, "", false, KindFailure},
 	} {
 		t.Run(name, func(t *testing.T) {
 			driver := NewDriver("example.com/test", install(t, "echo '"+test.response+"'"), test.settings)
-			got, err := driver.VolumeName(context.Background(), Volume{Name: "pv1"})
-			if got != test.want || KindOf(err) != test.kind {
-				t.Errorf("got %q, %v", got, err)
+			got, named, err := driver.VolumeName(context.Background(), Volume{Name: "pv1"})
+			if got != test.want || named != test.named || KindOf(err) != test.kind {
+				t.Errorf("got %q, %v, %v", got, named, err)
 			}
 		})
 	}

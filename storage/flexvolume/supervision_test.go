@@ -68,7 +68,7 @@ func TestHungDriverIsKilledInEachOperation(t *testing.T) {
 	volume, ctx := Volume{Name: "v"}, context.Background()
 	calls := map[Operation]func(*Driver) error{
 		OpInit:          func(d *Driver) error { _, err := d.Init(ctx); return err },
-		OpGetVolumeName: func(d *Driver) error { _, err := d.VolumeName(ctx, volume); return err },
+		OpGetVolumeName: func(d *Driver) error { _, _, err := d.VolumeName(ctx, volume); return err },
 		OpAttach:        func(d *Driver) error { _, err := d.Attach(ctx, volume, "n"); return err },
 		OpWaitForAttach: func(d *Driver) error { _, err := d.WaitForAttach(ctx, "", volume); return err },
 		OpIsAttached:    func(d *Driver) error { _, err := d.IsAttached(ctx, volume, "n"); return err },

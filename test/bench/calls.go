@@ -99,7 +99,7 @@ func callOf(d *flexvolume.Driver, op flexvolume.Operation, v flexvolume.Volume, 
 	case flexvolume.OpInit:
 		return with(), func(ctx context.Context) error { _, err := d.Init(ctx); return err }
 	case flexvolume.OpGetVolumeName:
-		return with(input), func(ctx context.Context) error { _, err := d.VolumeName(ctx, v); return err }
+		return with(input), func(ctx context.Context) error { _, _, err := d.VolumeName(ctx, v); return err }
 	case flexvolume.OpAttach:
 		return with(input, node), func(ctx context.Context) error { _, err := d.Attach(ctx, v, node); return err }
 	case flexvolume.OpWaitForAttach:
