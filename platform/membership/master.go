@@ -74,7 +74,7 @@ func (h *Host) becomeMaster(ctx context.Context, token join.Token, key *ecdh.Pri
 	if err := h.checkContradictions(master.Files); err != nil {
 		return err
 	}
-	if err := checkEtcd(ctx, master.Etcd, response.Masters); err != nil {
+	if err := h.checkEtcd(ctx, master.Etcd, response.Masters); err != nil {
 		return err
 	}
 	cluster := record.Cluster{Etcd: master.Etcd, Registry: response.Registry}
@@ -98,29 +98,45 @@ func (h *Host) becomeMaster(ctx context.Context, token join.Token, key *ecdh.Pri
 }
 
 // checkEtcd returns an error if this host cannot connect to the etcd member of the master that
-// admitted it. The other members might be lost. cluster lists the members as NAME=URL, and apis
-// contains the host:port of the master's API server.
-func checkEtcd(ctx context.Context, cluster string, apis []string) error {
+// admitted it. The other members might be lost. If no member has the address of that master's API
+// server, this host must be able to connect to any member. cluster lists the members as NAME=URL,
+// and apis contains the host:port of the master's API server.
+func (h *Host) checkEtcd(ctx context.Context, cluster string, apis []string) error {
+	own := h.Config.Node.NodeName
+	var members, others []etcdMember
 	for member := range strings.SplitSeq(cluster, ",") {
 		name, peer, _ := strings.Cut(member, "=")
 		target, err := url.Parse(peer)
 		if err != nil {
 			return fmt.Errorf("read address of etcd member %s: %w", name, err)
 		}
-		if !slices.ContainsFunc(apis, func(api string) bool {
+		switch {
+		case name == own:
+		case slices.ContainsFunc(apis, func(api string) bool {
 			host, _, err := net.SplitHostPort(api)
 			return err == nil && host == target.Hostname()
-		}) {
-			continue
+		}):
+			members = append(members, etcdMember{name, target.Host})
+		default:
+			others = append(others, etcdMember{name, target.Host})
 		}
-		conn, err := (&net.Dialer{Timeout: etcdTimeout}).DialContext(ctx, "tcp", target.Host)
-		if err != nil {
-			return fmt.Errorf("the etcd member of master %s does not respond: %w; allow the ports 2379 and 2380 between masters, and run the command again", name, err)
-		}
-		conn.Close()
 	}
-	return nil
+	if len(members) == 0 {
+		members = others
+	}
+	var errs []error
+	for _, member := range members {
+		conn, err := (&net.Dialer{Timeout: etcdTimeout}).DialContext(ctx, "tcp", member.address)
+		if err == nil {
+			return conn.Close()
+		}
+		errs = append(errs, fmt.Errorf("the etcd member of master %s does not respond: %w", member.name, err))
+	}
+	return fmt.Errorf("%w; allow the ports 2379 and 2380 between masters, and run the command again; if this host does not become a master, run on another master: slipway etcd remove %s", errors.Join(errs...), own)
 }
+
+// etcdMember is a member of etcd. address is the host:port where it serves its peers.
+type etcdMember struct{ name, address string }
 
 // checkContradictions returns an error if settings in this host's master-config.yaml differ from
 // the cluster's settings.

@@ -144,6 +144,18 @@ func TestNewMasterGetsConfigurationOfOthers(t *testing.T) {
 	}
 }
 
+// A master can serve etcd on another address than the API.
+func TestOneReachableMemberOfEtcdIsRequired(t *testing.T) {
+	h := newHost(t, "")
+	own := h.Config.Node.NodeName
+	err := h.checkEtcd(t.Context(), "second=https://127.0.0.2:1,third=https://127.0.0.3:1,"+own+"=https://127.0.0.4:1", []string{"127.0.0.1:8443"})
+	expectError(t, "no member", err, "master third does not respond")
+	expectError(t, "remedy", err, "slipway etcd remove "+own)
+	if strings.Contains(err.Error(), "127.0.0.4") {
+		t.Errorf("the host connects to its own member: %v", err)
+	}
+}
+
 func TestNewMasterGetsFilesOfCluster(t *testing.T) {
 	etcd, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -161,6 +173,7 @@ func TestNewMasterGetsFilesOfCluster(t *testing.T) {
 		{"equal settings", "routingConfig: {subdomain: apps.example.com}", nil, "127.0.0.1:8443", false, ""},
 		{"contradiction", "routingConfig: {subdomain: other.example.com}", nil, "", false, "differs from the cluster's: routingConfig.subdomain"},
 		{"closed port of etcd", "", map[string][]byte{"pki/ca.key": []byte("key")}, "127.0.0.2:8443", false, "the etcd member of master second does not respond"},
+		{"other address of etcd", "", map[string][]byte{"pki/ca.key": []byte("key")}, "127.0.0.3:8443", false, ""},
 		{"path outside of the data directory", "", map[string][]byte{"../key": nil}, "", false, "is not a file of the data directory"},
 		{"damaged response", "", nil, "", true, "is not for this host and token"},
 	} {
