@@ -244,8 +244,8 @@ func (s *spec) validate() error {
 	if !slices.Contains([]string{"", "optional", "required", "unsupported"}, s.Async) {
 		fail("async is %q, must be optional, required or unsupported", s.Async)
 	}
-	if s.Bindable && s.Runtime == 1 {
-		errs = append(errs, fmt.Errorf("label %s: the credentials of bindable bundles of runtime 1 cannot be read: build the image from apb-base with runtime 2, and set the label to 2", runtimeLabel))
+	if s.Bindable && s.Runtime < 2 {
+		errs = append(errs, fmt.Errorf("label %s: the credentials of bindable bundles of runtime %d cannot be read: build the image from apb-base with runtime 2, and set the label to 2", runtimeLabel, s.Runtime))
 	}
 	if len(s.Plans) == 0 {
 		fail("plans is empty")
