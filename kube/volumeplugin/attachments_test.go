@@ -254,4 +254,10 @@ func TestDeviceOfInTreePluginIsFound(t *testing.T) {
 	if got := must[string](t)(must[volume.Attacher](t)(plugin.NewAttacher()).GetDeviceMountPath(rebuilt.Spec)); got != dir {
 		t.Errorf("directory %s, want %s", got, dir)
 	}
+	if err := must[volume.Detacher](t)(plugin.NewDetacher()).UnmountDevice(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := must[string](t)(plugin.GetVolumeName(rebuilt.Spec)); got != "disk~7" {
+		t.Errorf("after the device was unmounted, the name is %q", got)
+	}
 }

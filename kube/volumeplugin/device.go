@@ -67,11 +67,13 @@ func (d *detacher) UnmountDevice(deviceMountPath string) error {
 		return d.plugin.explain(err)
 	}
 	stale := d.plugin.attachment(filepath.Base(deviceMountPath), d.plugin.host.GetNodeName())
-	if !d.plugin.attachments.isRecorded(stale) {
-		return nil
+	if d.plugin.attachments.isRecorded(stale) {
+		if _, err := d.plugin.attachments.release(context.Background(), d.plugin.registry, stale); err != nil {
+			return err
+		}
 	}
-	_, err = d.plugin.attachments.release(context.Background(), d.plugin.registry, stale)
-	return err
+	d.plugin.nameCache.deviceUnmounted(stale.volume)
+	return nil
 }
 
 // GetDeviceMountRefs returns the device's other mount points, which pods use.

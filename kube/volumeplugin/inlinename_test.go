@@ -3,6 +3,7 @@ package volumeplugin
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -28,6 +29,40 @@ func TestNameOfDriverIsNotReplaced(t *testing.T) {
 	plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec))
 	if got := must[string](t)(plugin.GetVolumeName(spec)); got != "data" {
 		t.Errorf("name %q", got)
+	}
+}
+
+// Earlier versions named an inline volume after the volume in the pod. The controller does not use
+// such a name after an upgrade, so the kubelet must not use it for the next pod.
+func TestEarlierNameIsUsedUntilDeviceIsUnmounted(t *testing.T) {
+	c := startNaming(t, "")
+	spec := inline("data", "s")
+	plugin := must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec))
+	want := must[string](t)(plugin.GetVolumeName(spec))
+	record := filepath.Join(c.root, "pods", "uid1", "plugins", "example.com~test", "data.json")
+	if err := os.MkdirAll(filepath.Dir(record), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(record, []byte(`{"persistent":false,"name":"data"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+
+	c = start(t, c, "", "")
+	plugin = must[volume.AttachableVolumePlugin](t)(c.manager.FindAttachablePluginBySpec(spec))
+	_ = must[volume.ReconstructedVolume](t)(plugin.ConstructVolumeSpec("data", filepath.Join(c.root, "pods", "uid1", "volumes", "example.com~test", "data")))
+	attacher := must[volume.Attacher](t)(plugin.NewAttacher())
+	dir := must[string](t)(attacher.GetDeviceMountPath(spec))
+	if err := attacher.MountDevice(spec, "/dev/x", dir, volume.DeviceMounterArgs{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := must[string](t)(plugin.GetVolumeName(spec)); got != "data" {
+		t.Errorf("while the device is mounted, the name is %q", got)
+	}
+	if err := must[volume.Detacher](t)(plugin.NewDetacher()).UnmountDevice(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := must[string](t)(plugin.GetVolumeName(spec)); got != want {
+		t.Errorf("after the device was unmounted, the name is %q, want %q", got, want)
 	}
 }
 

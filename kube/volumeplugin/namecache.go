@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -29,7 +30,9 @@ const (
 // receives it as well.
 //
 // The driver is called once per volume. The result does not change when the driver is updated,
-// because it identifies volumes that are in use.
+// because it identifies volumes that are in use. Earlier versions named an inline volume after the
+// volume in the pod. The kubelet keeps such a name only until the device is unmounted, because the
+// controller, which cannot assign the name to one of the pods' volumes, uses the current name.
 func (p *plugin) GetVolumeName(spec *volume.Spec) (string, error) {
 	source, err := sourceOf(spec)
 	if err != nil {
@@ -86,6 +89,8 @@ type nameResult struct {
 	name   string
 	err    error
 	expiry time.Time // when an error expires
+	// untilUnmount means that the name applies until its device is unmounted.
+	untilUnmount bool
 }
 
 func newNameCache() *nameCache { return &nameCache{results: map[string]*nameResult{}} }
@@ -141,17 +146,25 @@ func (n *nameCache) lookup(key string) (string, bool) {
 	return a.name, true
 }
 
-// set stores a name that was determined before a restart.
-func (n *nameCache) set(key, name string) {
+// set stores a name that was determined before a restart. If untilUnmount is true, the name applies
+// until its device is unmounted.
+func (n *nameCache) set(key, name string, untilUnmount bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.results[key] != nil {
 		return
 	}
 	n.evict()
-	a := &nameResult{done: make(chan struct{}), name: name}
+	a := &nameResult{done: make(chan struct{}), name: name, untilUnmount: untilUnmount}
 	close(a.done)
 	n.results[key] = a
+}
+
+// deviceUnmounted removes the results whose name applies until its device is unmounted.
+func (n *nameCache) deviceUnmounted(name string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	maps.DeleteFunc(n.results, func(_ string, a *nameResult) bool { return a.untilUnmount && a.name == name })
 }
 
 // evict makes room for another result.

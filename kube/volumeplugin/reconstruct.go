@@ -79,7 +79,7 @@ func (p *plugin) ConstructVolumeSpec(volumeName, mountPath string) (volume.Recon
 	content, err := os.ReadFile(p.podVolume(volumeName, pod).recordPath())
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Stat(p.deviceDir(volumeName)); err == nil {
-			p.nameCache.set(p.key(record{}.volume(volumeName), true), volumeName)
+			p.nameCache.set(p.key(record{}.volume(volumeName), true), volumeName, true)
 		}
 		return volume.ReconstructedVolume{Spec: record{}.spec(p.name, volumeName)}, nil
 	}
@@ -92,7 +92,7 @@ func (p *plugin) ConstructVolumeSpec(volumeName, mountPath string) (volume.Recon
 	}
 	if r.Name != "" {
 		// Use the recorded name, because the driver might not be ready yet.
-		p.nameCache.set(p.key(r.volume(volumeName), !r.Persistent), r.Name)
+		p.nameCache.set(p.key(r.volume(volumeName), !r.Persistent), r.Name, !r.Persistent && r.Name == volumeName)
 	}
 	return volume.ReconstructedVolume{Spec: r.spec(p.name, volumeName)}, nil
 }
