@@ -192,7 +192,8 @@ func imagesOf(processed *templatev1.Template, namespace string) (tags []corev1.O
 		for _, trigger := range config.Spec.Triggers {
 			if trigger.ImageChangeParams != nil && trigger.ImageChangeParams.From.Kind == "ImageStreamTag" {
 				from := trigger.ImageChangeParams.From
-				tags = append(tags, corev1.ObjectReference{Namespace: cmp.Or(from.Namespace, namespace), Name: from.Name})
+				name, tag, _ := strings.Cut(from.Name, ":")
+				tags = append(tags, corev1.ObjectReference{Namespace: cmp.Or(from.Namespace, namespace), Name: name + ":" + cmp.Or(tag, "latest")})
 			}
 		}
 	}

@@ -44,13 +44,14 @@ func TestImagesOfJenkinsTemplate(t *testing.T) {
 		{Raw: []byte(`{"kind": "DeploymentConfig", "metadata": {"name": "jenkins"}, "spec": {"triggers": [{"type": "ConfigChange"},
 			{"type": "ImageChange", "imageChangeParams": {"from": {"kind": "ImageStreamTag", "namespace": "openshift", "name": "jenkins:2"}}},
 			{"type": "ImageChange", "imageChangeParams": {"from": {"kind": "ImageStreamTag", "name": "proxy:1"}}},
+			{"type": "ImageChange", "imageChangeParams": {"from": {"kind": "ImageStreamTag", "name": "cache"}}},
 			{"type": "ImageChange", "imageChangeParams": {"from": {"kind": "ImageStreamTag", "name": "agent:latest"}}}]}}`)},
 	}}
 	var names []string
 	for _, tag := range imagesOf(template, "shop") {
 		names = append(names, tag.Namespace+"/"+tag.Name)
 	}
-	if got := strings.Join(names, " "); got != "openshift/jenkins:2 shop/proxy:1" {
+	if got := strings.Join(names, " "); got != "openshift/jenkins:2 shop/proxy:1 shop/cache:latest" {
 		t.Errorf("the template needs the images %q", got)
 	}
 }
