@@ -90,7 +90,7 @@ func (l *buildController) reconcile(ctx context.Context, key controller.Key) err
 	switch {
 	case instantiate.Ended(build):
 		return l.removeLatePod(ctx, build)
-	case l.servedByJenkins(build) && (!build.Status.Cancelled || build.Status.Phase != buildv1.BuildPhaseNew):
+	case l.servedByJenkins(build) && (!build.Status.Cancelled || l.jenkinsCancels(build)):
 		return nil // Jenkins' sync plugin sets the phase, and stops a canceled run that it has started
 	case build.Status.Cancelled:
 		return l.cancel(ctx, build)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
+	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 	"github.com/slipway-platform/slipway/apigroup/image/pull"
 	"github.com/slipway-platform/slipway/controller"
 	"github.com/slipway-platform/slipway/internal/buildpod"
@@ -26,12 +27,23 @@ const runnerNamespace, runnerStream, runnerTag, runnerContainer = "openshift", "
 var errNoRunner = errors.New("the image stream tag openshift/pipeline-runner:latest has no image: on a master, run slipway samples build pipeline-runner")
 
 // servedByJenkins reports whether Jenkins runs a pipeline. If a project has a Jenkins service,
-// Jenkins' sync plugin runs all pipelines.
+// Jenkins' sync plugin runs all pipelines. If the service is deleted, Jenkins still runs the
+// pipelines that it has started.
 func (l *buildController) servedByJenkins(build *buildv1.Build) bool {
 	if build.Spec.Strategy.JenkinsPipelineStrategy == nil || build.Annotations[buildv1.BuildPodNameAnnotation] != "" {
 		return false
 	}
-	_, err := l.services.Services(build.Namespace).Get(l.JenkinsService)
+	phase := build.Status.Phase
+	return phase == buildv1.BuildPhasePending || phase == buildv1.BuildPhaseRunning || l.hasJenkins(build.Namespace)
+}
+
+// jenkinsCancels reports whether Jenkins sets the phase of a pipeline if a user cancels it.
+func (l *buildController) jenkinsCancels(build *buildv1.Build) bool {
+	return build.Status.Phase != buildv1.BuildPhaseNew && l.hasJenkins(build.Namespace)
+}
+
+func (l *buildController) hasJenkins(namespace string) bool {
+	_, err := l.services.Services(namespace).Get(l.JenkinsService)
 	return err == nil // the cache returns only NotFound
 }
 
@@ -48,8 +60,8 @@ func (l *buildController) awaitsJenkins(ctx context.Context, build *buildv1.Buil
 	return err == nil, nil
 }
 
-// keysOfJenkins returns the keys of the waiting pipelines when a Jenkins service changes. Without
-// the service, Slipway's Jenkinsfile runner runs them.
+// keysOfJenkins returns the keys of the unfinished pipelines when a Jenkins service changes. Without
+// the service, Slipway's Jenkinsfile runner runs those that Jenkins has not started.
 func (l *buildController) keysOfJenkins(object any) (keys []controller.Key) {
 	service := object.(*corev1.Service)
 	if service.Name != l.JenkinsService {
@@ -58,7 +70,7 @@ func (l *buildController) keysOfJenkins(object any) (keys []controller.Key) {
 	// The cache returns no errors.
 	builds, _ := l.builds.Builds(service.Namespace).List(labels.Everything())
 	for _, build := range builds {
-		if build.Spec.Strategy.JenkinsPipelineStrategy != nil && build.Status.Phase == buildv1.BuildPhaseNew {
+		if build.Spec.Strategy.JenkinsPipelineStrategy != nil && !instantiate.Ended(build) {
 			keys = append(keys, cache.MetaObjectToName(build))
 		}
 	}

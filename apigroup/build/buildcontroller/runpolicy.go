@@ -129,7 +129,7 @@ func (l *buildController) keysWithNext(object any) []controller.Key {
 	build := object.(*buildv1.Build)
 	keys := []controller.Key{cache.MetaObjectToName(build)}
 	config := instantiate.ConfigOf(build)
-	if config == "" || l.servedByJenkins(build) || l.blocksOthers(build) && !l.isDeleted(build) {
+	if config == "" || l.servedByJenkins(build) && l.hasJenkins(build.Namespace) || l.blocksOthers(build) && !l.isDeleted(build) {
 		return keys
 	}
 	return append(keys, controller.Key{Namespace: build.Namespace, Name: nextPrefix + config})

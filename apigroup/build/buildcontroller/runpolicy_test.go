@@ -67,14 +67,38 @@ func TestCanceledRunOfJenkinsKeepsItsPhase(t *testing.T) {
 	}
 }
 
+// A pipeline without the annotation of a pod was started by Jenkins.
+func TestRunOfJenkinsSurvivesDeletionOfService(t *testing.T) {
+	for _, phase := range []buildv1.BuildPhase{buildv1.BuildPhasePending, buildv1.BuildPhaseRunning} {
+		for canceled, want := range map[bool]buildv1.BuildPhase{false: phase, true: buildv1.BuildPhaseCancelled} {
+			pipeline := asPipeline(numbered(1, phase, "Serial"))
+			pipeline.Status.Cancelled = canceled
+			loop := newLoop(t, []*buildv1.Build{pipeline})
+			if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); err != nil {
+				t.Fatal(err)
+			}
+			if keys := loop.keysOfJenkins(service("jenkins")); !slices.Contains(keys, controller.Key{Namespace: "shop", Name: "app-1"}) {
+				t.Errorf("the deletion of the service enqueues %v", keys)
+			}
+			if got, err := loop.client.Builds("shop").Get(t.Context(), "app-1", metav1.GetOptions{}); err != nil || got.Status.Phase != want {
+				t.Errorf("canceled %v: the phase is %s, want %s: %v", canceled, got.Status.Phase, want, err)
+			}
+		}
+	}
+}
+
 // addJenkins adds a Jenkins service to the project.
 func addJenkins(t *testing.T, loop *buildController) {
 	t.Helper()
 	services := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	if err := services.Add(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "jenkins"}}); err != nil {
+	if err := services.Add(service("jenkins")); err != nil {
 		t.Fatal(err)
 	}
 	loop.services = corelisters.NewServiceLister(services)
+}
+
+func service(name string) *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
 }
 
 // enqueued returns the keys of the builds that are reconciled after a build has changed.
