@@ -61,7 +61,8 @@ func (l *buildController) awaitsJenkins(ctx context.Context, build *buildv1.Buil
 }
 
 // keysOfJenkins returns the keys of the unfinished pipelines when a Jenkins service changes. Without
-// the service, Slipway's Jenkinsfile runner runs those that Jenkins has not started.
+// the service, Slipway's Jenkinsfile runner runs those that Jenkins has not started. With the
+// service, they no longer block other builds of their configuration.
 func (l *buildController) keysOfJenkins(object any) (keys []controller.Key) {
 	service := object.(*corev1.Service)
 	if service.Name != l.JenkinsService {
@@ -72,6 +73,9 @@ func (l *buildController) keysOfJenkins(object any) (keys []controller.Key) {
 	for _, build := range builds {
 		if build.Spec.Strategy.JenkinsPipelineStrategy != nil && !instantiate.Ended(build) {
 			keys = append(keys, cache.MetaObjectToName(build))
+			if config := instantiate.ConfigOf(build); config != "" {
+				keys = append(keys, nextKey(build.Namespace, config))
+			}
 		}
 	}
 	return keys

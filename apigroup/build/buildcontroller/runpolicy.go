@@ -122,6 +122,10 @@ func (l *buildController) isWaiting(build *buildv1.Build) bool {
 // build's name contains a slash.
 const nextPrefix = "next/"
 
+func nextKey(namespace, config string) controller.Key {
+	return controller.Key{Namespace: namespace, Name: nextPrefix + config}
+}
+
 // keysWithNext returns a build's key and, if the build does not block other builds, the key of its
 // configuration's next builds. It does not read other builds: it runs for each change of any user's
 // builds, one after another.
@@ -132,7 +136,7 @@ func (l *buildController) keysWithNext(object any) []controller.Key {
 	if config == "" || l.servedByJenkins(build) && l.hasJenkins(build.Namespace) || l.blocksOthers(build) && !l.isDeleted(build) {
 		return keys
 	}
-	return append(keys, controller.Key{Namespace: build.Namespace, Name: nextPrefix + config})
+	return append(keys, nextKey(build.Namespace, config))
 }
 
 // next returns the keys of a configuration's builds that can start next.

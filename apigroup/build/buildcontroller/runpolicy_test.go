@@ -101,9 +101,30 @@ func service(name string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
 }
 
+// When Jenkins takes over a waiting pipeline, no other event starts a build that waits behind it.
+func TestServiceOfJenkinsEnqueuesBuildBehindPipeline(t *testing.T) {
+	loop := newLoop(t, []*buildv1.Build{asPipeline(numbered(1, "New", "Serial")), numbered(2, "New", "Serial"), numbered(3, "New", "Serial")})
+	addJenkins(t, loop)
+	if keys := loop.keysOfJenkins(service("other")); len(keys) > 0 {
+		t.Errorf("another service enqueues %v", keys)
+	}
+	var got []string
+	for _, key := range withNext(loop, loop.keysOfJenkins(service("jenkins"))) {
+		got = append(got, key.Name)
+	}
+	if want := []string{"app-1", "app-2"}; !slices.Equal(got, want) {
+		t.Errorf("keys are %q, want %q", got, want)
+	}
+}
+
 // enqueued returns the keys of the builds that are reconciled after a build has changed.
-func enqueued(loop *buildController, build *buildv1.Build) (keys []controller.Key) {
-	for _, key := range loop.keysWithNext(build) {
+func enqueued(loop *buildController, build *buildv1.Build) []controller.Key {
+	return withNext(loop, loop.keysWithNext(build))
+}
+
+// withNext replaces the keys of configurations with the keys of their next builds.
+func withNext(loop *buildController, from []controller.Key) (keys []controller.Key) {
+	for _, key := range from {
 		config, ok := strings.CutPrefix(key.Name, nextPrefix)
 		if !ok {
 			keys = append(keys, key)
