@@ -102,10 +102,10 @@ func (l *buildController) reconcile(ctx context.Context, key controller.Key) err
 
 // createPod creates a build's pod, unless the build has to wait.
 func (l *buildController) createPod(ctx context.Context, build *buildv1.Build) error {
-	wait, err := l.awaitsJenkins(ctx, build)
-	if err == nil && !wait {
-		wait, err = l.mustWait(ctx, build)
+	if err := l.awaitJenkins(ctx, build); err != nil {
+		return err
 	}
+	wait, err := l.mustWait(ctx, build)
 	if errors.Is(err, errBehind) {
 		return nil
 	}

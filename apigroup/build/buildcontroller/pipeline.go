@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	buildv1 "github.com/openshift/api/build/v1"
+	templatev1 "github.com/openshift/api/template/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,17 +49,37 @@ func (l *buildController) hasJenkins(namespace string) bool {
 	return err == nil // the cache returns only NotFound
 }
 
-// awaitsJenkins reports whether a pipeline must wait for the Jenkins service of its project, which
-// a TemplateInstance creates. It does not read a cache, which can be older than the pipeline.
-func (l *buildController) awaitsJenkins(ctx context.Context, build *buildv1.Build) (bool, error) {
+// instanceRequeueInterval is how often a waiting pipeline checks whether the TemplateInstance of
+// Jenkins has failed.
+const instanceRequeueInterval = 30 * time.Second
+
+// awaitJenkins requeues a pipeline that must wait for the Jenkins service of its project, which a
+// TemplateInstance creates. If the TemplateInstance has failed, the pipeline gets an event.
+// awaitJenkins does not read a cache, which can be older than the pipeline.
+func (l *buildController) awaitJenkins(ctx context.Context, build *buildv1.Build) error {
 	if !l.JenkinsProvisioned || build.Spec.Strategy.JenkinsPipelineStrategy == nil {
-		return false, nil
+		return nil
 	}
-	_, err := l.templates.TemplateInstances(build.Namespace).Get(ctx, l.JenkinsService, metav1.GetOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return false, fmt.Errorf("read template instance of Jenkins: %w", err)
+	instance, err := l.templates.TemplateInstances(build.Namespace).Get(ctx, l.JenkinsService, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil
 	}
-	return err == nil, nil
+	if err != nil {
+		return fmt.Errorf("read template instance of Jenkins: %w", err)
+	}
+	for _, condition := range instance.Status.Conditions {
+		switch {
+		case condition.Status != corev1.ConditionTrue:
+		case condition.Type == templatev1.TemplateInstanceInstantiateFailure:
+			l.events.Eventf(build, corev1.EventTypeWarning, "JenkinsFailed",
+				"The pipeline waits for the service %q, but the template instance %q has failed: %s. Remove the cause, run oc delete templateinstance %s, and start a pipeline.",
+				l.JenkinsService, instance.Name, condition.Message, instance.Name)
+			return controller.RequeueAfter(requeueInterval)
+		case condition.Type == templatev1.TemplateInstanceReady:
+			return controller.RequeueAfter(requeueInterval)
+		}
+	}
+	return controller.RequeueAfter(instanceRequeueInterval)
 }
 
 // keysOfJenkins returns the keys of the unfinished pipelines when a Jenkins service changes. Without

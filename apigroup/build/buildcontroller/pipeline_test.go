@@ -60,6 +60,34 @@ func TestPipelineWaitsOnlyForJenkinsOfItsProject(t *testing.T) {
 	}
 }
 
+func TestFailedTemplateInstanceOfJenkinsIsReported(t *testing.T) {
+	for name, tt := range map[string]struct {
+		condition templatev1.TemplateInstanceConditionType
+		status    corev1.ConditionStatus
+		reported  bool
+	}{
+		"failed":     {templatev1.TemplateInstanceInstantiateFailure, corev1.ConditionTrue, true},
+		"not failed": {templatev1.TemplateInstanceInstantiateFailure, corev1.ConditionFalse, false},
+		"not ready":  {templatev1.TemplateInstanceReady, corev1.ConditionFalse, false},
+		"ready":      {templatev1.TemplateInstanceReady, corev1.ConditionTrue, false},
+	} {
+		loop := newLoop(t, []*buildv1.Build{asPipeline(numbered(1, "New", "Serial"))})
+		loop.JenkinsProvisioned = true
+		loop.templates = templatefake.NewClientset(&templatev1.TemplateInstance{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "jenkins"},
+			Status:     templatev1.TemplateInstanceStatus{Conditions: []templatev1.TemplateInstanceCondition{{Type: tt.condition, Status: tt.status, Message: "no route"}}},
+		}).TemplateV1()
+		if err := loop.reconcile(t.Context(), controller.Key{Namespace: "shop", Name: "app-1"}); err == nil {
+			t.Errorf("%s: the pipeline is not retried", name)
+		}
+		events := recordedEvents(loop)
+		reported := len(events) == 1 && strings.Contains(events[0], `"jenkins" has failed: no route`)
+		if reported != tt.reported || !reported && len(events) > 0 {
+			t.Errorf("%s: events are %q", name, events)
+		}
+	}
+}
+
 func TestPodOfPipelineHasNoPrivileges(t *testing.T) {
 	factory := newPodFactory(t)
 	streams := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
