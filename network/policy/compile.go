@@ -75,6 +75,7 @@ func compile(s snapshot) *ruleset {
 			c.isolate(direction, address, chains)
 		}
 	}
+	c.addOpen()
 	c.addFirewalls()
 	c.addNetworks()
 	c.addExits()
@@ -171,6 +172,23 @@ func (c *compiler) isolate(d direction, address netip.Addr, policies []string) {
 	}
 	c.result.pods[d][address] = name
 	c.result.sets[selfSet].elements[address.String()+" . "+address.String()] = true
+}
+
+// openSet contains this node's pods whose incoming packets no network policy restricts. It exists
+// while the cluster has network policies. No rule uses it (see Isolation).
+const openSet = "open-pods"
+
+func (c *compiler) addOpen() {
+	if len(c.policies) == 0 {
+		return
+	}
+	open := map[string]bool{}
+	for _, p := range c.pods {
+		if _, isolated := c.result.pods[ingress][p.address]; p.local && !isolated {
+			open[p.address.String()] = true
+		}
+	}
+	c.result.sets[openSet] = set{kind: c.family.Type(), comment: "pods that no network policy isolates", elements: open}
 }
 
 // ingressRules returns the rules that accept packets to the pods that a policy selects.

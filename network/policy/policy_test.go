@@ -323,14 +323,6 @@ func TestTableIsRecreated(t *testing.T) {
 	objects := shop()
 	objects.policies = append(objects.policies, policyOf(t, "none", `{podSelector: {}, policyTypes: [Ingress, Egress]}`))
 	f.must(table.apply(t.Context(), compile(objects)))
-	for pair, want := range map[[2]string]bool{
-		{"10.128.0.2", "10.128.0.4"}: true, {"10.128.0.4", "10.128.0.2"}: true, {"10.128.0.4", "10.129.0.2"}: false,
-	} {
-		isolated, err := Isolation(f.enforcer.Table, f.enforcer.Networks)(t.Context(), netip.MustParseAddr(pair[0]), netip.MustParseAddr(pair[1]))
-		if err != nil || isolated != want {
-			t.Errorf("isolation of %v: %t, %v, want %t", pair, isolated, err, want)
-		}
-	}
 	before := f.nft("list table ip " + f.enforcer.Table)
 	f.nft("delete table ip " + f.enforcer.Table)
 	f.must(table.check(t.Context()))
@@ -342,6 +334,31 @@ func TestTableIsRecreated(t *testing.T) {
 	if after := f.nft("list table ip " + f.enforcer.Table); strings.Contains(after, "10.128.0.2") || strings.Contains(after, "shop") {
 		t.Errorf("without policies, the table has rules:\n%s", after)
 	}
+}
+
+func TestPodsOfOtherNodesCanBeIsolated(t *testing.T) {
+	f := newFixture(t)
+	table, err := openTable(f.enforcer.Table, f.enforcer.Networks)
+	f.must(err)
+	objects := shop()
+	check := func(when string, want map[[2]string]bool) {
+		t.Helper()
+		f.must(table.apply(t.Context(), compile(objects)))
+		for pair, want := range want {
+			isolated, err := Isolation(f.enforcer.Table, f.enforcer.Networks)(t.Context(), netip.MustParseAddr(pair[0]), netip.MustParseAddr(pair[1]))
+			if err != nil || isolated != want {
+				t.Errorf("isolation of %v %s: %t, %v, want %t", pair, when, isolated, err, want)
+			}
+		}
+	}
+	check("without policies", map[[2]string]bool{{"10.128.0.4", "10.128.0.2"}: false, {"10.128.0.4", "10.129.0.2"}: false})
+	objects.policies = append(objects.policies, policyOf(t, "none", `{podSelector: {}, policyTypes: [Ingress, Egress]}`))
+	check("with a policy", map[[2]string]bool{
+		{"10.128.0.2", "10.128.0.4"}: true, {"10.128.0.4", "10.128.0.2"}: true, {"10.129.0.3", "10.128.0.4"}: false,
+		{"10.128.0.4", "10.129.0.2"}: true, {"10.128.0.4", "192.0.2.9"}: false,
+	})
+	objects.policies = nil
+	check("after the policy", map[[2]string]bool{{"10.128.0.4", "10.129.0.2"}: false})
 }
 
 func TestNodeWithoutPoliciesChecksNoPackets(t *testing.T) {

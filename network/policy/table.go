@@ -120,9 +120,11 @@ func Isolation(name string, networks Networks) func(ctx context.Context, from, t
 		if separate, err := t.separates(ctx, from, to); err != nil || separate {
 			return separate, err
 		}
-		isolated := map[direction]netip.Addr{egress: from, ingress: to}
+		isolated := map[direction]netip.Addr{egress: from}
 		if !networks.isPod(to) {
 			isolated[external] = from
+		} else if closed, err := t.isolates(ctx, to); err != nil || closed {
+			return closed, err
 		}
 		for d, address := range isolated {
 			pods, err := t.nft.ListElements(ctx, "map", d.podMap())
@@ -135,6 +137,19 @@ func Isolation(name string, networks Networks) func(ctx context.Context, from, t
 		}
 		return false, nil
 	}
+}
+
+// isolates reports whether network policies can restrict packets to a pod. This node does not check
+// packets to other nodes' pods, and admits packets from hosts, so it cannot tell for these pods.
+func (t *table) isolates(ctx context.Context, pod netip.Addr) (bool, error) {
+	open, err := t.nft.ListElements(ctx, "set", openSet)
+	if knftables.IsNotFound(err) {
+		return false, nil // the cluster has no network policies
+	}
+	if err != nil {
+		return false, fmt.Errorf("list pods that are not isolated: %w", err)
+	}
+	return !slices.ContainsFunc(open, func(e *knftables.Element) bool { return e.Key[0] == pod.String() }), nil
 }
 
 // baseChain is a chain at a hook. The chains' priorities define their order at a hook. A packet
