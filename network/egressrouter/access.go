@@ -74,7 +74,7 @@ func parseRule(text string) (r rule, ok bool) {
 func (a Access) allows(host string, address netip.Addr) bool {
 	host = canonical(host)
 	for _, r := range a {
-		if !r.network.IsValid() && address.IsLinkLocalUnicast() {
+		if !r.deny && !r.network.IsValid() && address.IsLinkLocalUnicast() {
 			continue
 		}
 		if r.all || r.network.IsValid() && r.network.Contains(address) || r.name != "" && r.hasName(host) {

@@ -35,6 +35,7 @@ func TestAccess(t *testing.T) {
 		{"metadata service", "*", "169.254.169.254", "169.254.169.254", false},
 		{"name of the metadata service", "*.example.com\n*", "meta.example.com", "169.254.169.254", false},
 		{"address of the metadata service", "169.254.169.254", "169.254.169.254", "169.254.169.254", true},
+		{"denied name of the metadata service", "!meta.example.com\n169.254.0.0/16", "meta.example.com", "169.254.169.254", false},
 		{"none", "!*", "example.org", "203.0.113.1", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
