@@ -289,7 +289,8 @@ func (s *enforcement) each(f func(t *table) error) error {
 	return errors.Join(errs...)
 }
 
-// sync makes the kernel enforce the current policies.
+// sync makes the kernel enforce the current policies. A failure to store the names that pods can
+// resolve does not prevent this.
 func (s *enforcement) sync(ctx context.Context) error {
 	// Keep the last known plugin: if an administrator deletes the ClusterNetwork, it is missing
 	// until the control plane creates it again.
@@ -306,24 +307,20 @@ func (s *enforcement) sync(ctx context.Context) error {
 	}
 	if s.plugin == networkplugin.Subnet || s.plugin != networkplugin.Multitenant && !s.objects.hasPolicies() && len(exits) == 0 {
 		s.Names.set(nil)
-		if err := s.Resolvable.set(resolvable{}); err != nil {
-			return err
-		}
+		stored := s.Resolvable.set(resolvable{})
 		s.reporter.report(nil, nil, nil, nil)
 		if err := s.each(func(t *table) error { return t.apply(ctx, newRuleset(t.networks.family())) }); err != nil {
-			return err
+			return errors.Join(err, stored)
 		}
 		s.connect(direct(local, s.objects.find, newRuleset(ipfamily.IPv4), s.Direct))
 		s.forget(exits, local)
 		s.release(exits)
-		return nil
+		return stored
 	}
 	snapshot := s.objects.snapshot(s.NodeName, local)
 	snapshot.plugin, snapshot.node, snapshot.exits = s.plugin, s.NodeName, exits
 	s.Names.set(snapshot.firewallNames())
-	if err := s.Resolvable.set(snapshot.resolvable()); err != nil {
-		return err
-	}
+	stored := s.Resolvable.set(snapshot.resolvable())
 	snapshot.names = s.Names.addresses()
 	var closed []string
 	var connected map[netip.Addr]vxlan.Local
@@ -339,7 +336,7 @@ func (s *enforcement) sync(ctx context.Context) error {
 		return t.apply(ctx, rules)
 	})
 	if err != nil {
-		return err
+		return errors.Join(err, stored)
 	}
 	s.connect(connected)
 	s.forget(exits, local)
@@ -347,7 +344,7 @@ func (s *enforcement) sync(ctx context.Context) error {
 	slices.Sort(closed)
 	s.reporter.report(slices.Compact(closed), snapshot.firewallsByProject(), exits, held)
 	s.release(exits)
-	return nil
+	return stored
 }
 
 // connect enables direct connections for pods. If it fails, their packets take the path through the

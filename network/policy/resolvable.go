@@ -29,6 +29,8 @@ type Resolvable struct {
 	// no names outside the cluster until set is called.
 	damaged bool
 	current resolvable
+	// unsaved means that the file does not contain current.
+	unsaved bool
 }
 
 // resolvable contains the restrictions.
@@ -60,13 +62,15 @@ func (r *Resolvable) Allows(client netip.Addr, name string) bool {
 	return !r.damaged && (!exists || len(matches(name, func(name string) bool { return names[name] })) > 0)
 }
 
-// set replaces the restrictions.
+// set replaces the restrictions. They are in effect even if set cannot write the file; the next call
+// writes it.
 func (r *Resolvable) set(desired resolvable) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if !r.damaged && reflect.DeepEqual(r.current, desired) {
+	if !r.damaged && !r.unsaved && reflect.DeepEqual(r.current, desired) {
 		return nil
 	}
+	r.damaged, r.current, r.unsaved = false, desired, true
 	content, err := json.Marshal(desired)
 	if err == nil {
 		err = atomicfile.Write(r.path, content, 0o600)
@@ -74,7 +78,7 @@ func (r *Resolvable) set(desired resolvable) error {
 	if err != nil {
 		return fmt.Errorf("store the names that pods can resolve: %w", err)
 	}
-	r.damaged, r.current = false, desired
+	r.unsaved = false
 	return nil
 }
 

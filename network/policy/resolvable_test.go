@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	networkv1 "github.com/openshift/api/network/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
@@ -84,4 +86,27 @@ func TestRestrictionsOfNamesOutliveTheProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	check("without a firewall", "www.evil.com.", true)
+}
+
+// A missing directory stands for a full disk.
+func TestPoliciesAreEnforcedWithoutAFileOfNames(t *testing.T) {
+	f := newFixture(t)
+	for _, pod := range [][2]string{{"shop", "web"}, {"bank", "till"}} {
+		f.lease(pod[0], pod[1])
+		f.create(pod[0], pod[1])
+	}
+	dir, web := filepath.Join(t.TempDir(), "missing"), netip.MustParseAddr(f.address["web"])
+	path := filepath.Join(dir, "resolvable")
+	f.enforcer.Resolvable = NewResolvable(path)
+	f.start()
+	f.reaches("till>web web>till")
+	_, err := f.network.NetworkV1().EgressNetworkPolicies("shop").Create(t.Context(), shopResolving("Allow www.foo.com").firewalls[0], metav1.CreateOptions{})
+	f.must(err)
+	f.policy("none", `{podSelector: {}, policyTypes: [Ingress]}`)
+	f.reaches("web>till")
+	if f.enforcer.Resolvable.Allows(web, "www.evil.com.") {
+		t.Error("the pod resolves any name")
+	}
+	f.must(os.Mkdir(dir, 0o700))
+	eventually.True(t, "file of names", func() bool { return !NewResolvable(path).Allows(web, "www.evil.com.") })
 }
