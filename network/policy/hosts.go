@@ -38,7 +38,10 @@ func (o *objects) hostAddresses() (addresses []netip.Prefix) {
 		case host.Annotations[networkv1.NodeUIDAnnotation] != "":
 			nodes = append(nodes, subnet.Masked())
 			for _, address := range egressip.HostAddresses(host) {
-				add(address)
+				// Such an address would give the pod that has it the rights of a host.
+				if !slices.ContainsFunc(o.podNetworks, func(n netip.Prefix) bool { return n.Contains(address) }) {
+					add(address)
+				}
 			}
 		default:
 			others = append(others, subnet.Masked())

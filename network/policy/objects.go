@@ -36,7 +36,8 @@ type objects struct {
 	platform informers.SharedInformerFactory // for services
 	network  networkinformers.SharedInformerFactory
 
-	dualStack dualstack.Networks
+	dualStack   dualstack.Networks
+	podNetworks []netip.Prefix // in both IP families
 }
 
 func newObjects(client kubernetes.Interface, network networkclient.Interface) *objects {

@@ -133,7 +133,7 @@ func (e *Enforcer) Run(ctx context.Context, ready func()) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	objects := newObjects(e.Client, e.Network)
-	objects.dualStack = e.DualStack
+	objects.dualStack, objects.podNetworks = e.DualStack, slices.Concat(e.Networks.Pods, e.Second.Pods)
 	defer objects.stop()
 	defer cancel()
 	changes, err := objects.watch()

@@ -91,11 +91,13 @@ func TestRulesOfAPacketDoNotGrowWithProjects(t *testing.T) {
 func TestHostsAreInAllNetworks(t *testing.T) {
 	f := newFixture(t)
 	objects := newObjects(f.client, f.network)
+	objects.podNetworks = f.enforcer.Networks.Pods
 	for name, host := range map[string]networkv1.HostSubnet{
 		"one": {Subnet: "10.128.0.0/23", HostIP: "192.0.2.1", ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{networkv1.NodeUIDAnnotation: "x"}}},
 		"two": {Subnet: "10.129.0.0/23", HostIP: "192.0.2.2", ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
 			networkv1.NodeUIDAnnotation: "y", dualstack.HostAnnotation: "2001:db8::2",
 		}}},
+		"false":     {Subnet: "10.131.0.0/23", HostIP: "10.129.0.7", ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{networkv1.NodeUIDAnnotation: "z"}}},
 		"appliance": {Subnet: "10.130.0.0/23", HostIP: "192.0.2.3"},
 		"greedy":    {Subnet: "10.128.0.0/14"}, // contains the pods of nodes
 		"thief":     {Subnet: "10.129.1.0/24"},
@@ -107,7 +109,7 @@ func TestHostsAreInAllNetworks(t *testing.T) {
 	s := shop()
 	s.plugin, s.netIDs, s.hosts = networkplugin.Multitenant, map[string]uint32{"shop": 12}, objects.hostAddresses()
 	for family, want := range map[ipfamily.Family]string{
-		ipfamily.IPv4: "10.128.0.1/32 10.129.0.1/32 10.130.0.0/23 192.0.2.1/32 192.0.2.2/32", ipfamily.IPv6: "2001:db8::2/128",
+		ipfamily.IPv4: "10.128.0.1/32 10.129.0.1/32 10.130.0.0/23 10.131.0.1/32 192.0.2.1/32 192.0.2.2/32", ipfamily.IPv6: "2001:db8::2/128",
 	} {
 		if got := strings.Join(sortedKeys(compile(s.of(family)).sets[hostSet].elements), " "); got != want {
 			t.Errorf("hosts %s, want %s", got, want)
