@@ -14,6 +14,8 @@ import (
 // compiler compiles a snapshot into a ruleset.
 type compiler struct {
 	snapshot
+	// inNamespace contains the pods of each project. It also contains the project "default" if it
+	// has no pods, because peers select its hosts.
 	inNamespace map[string][]pod
 	result      *ruleset
 	// chainsOf maps, for each direction, the pods on this node to the chains of the policies that
@@ -64,6 +66,7 @@ func compile(s snapshot) *ruleset {
 		snapshot: s, inNamespace: s.byNamespace(), result: newRuleset(s.family), sets: map[string]measuredSet{},
 		chainsOf: map[direction]map[netip.Addr][]string{egress: {}, ingress: {}},
 	}
+	c.inNamespace[metav1.NamespaceDefault] = c.inNamespace[metav1.NamespaceDefault]
 	projects := s.projects()
 	budgets := s.budgets(projects)
 	for _, project := range projects {

@@ -281,6 +281,19 @@ func TestRulesWithEqualSelectorsCountOnce(t *testing.T) {
 	}
 }
 
+func TestProjectsWithoutPodsCostNothing(t *testing.T) {
+	s := shop()
+	const projects = 1000
+	for i := range projects {
+		s.namespaces[fmt.Sprint("empty-", i)] = nil
+	}
+	policy := manyRules(t, "shop", "a", minWork/projects+2*workPerPod)
+	s.policies = []*networkingv1.NetworkPolicy{policy}
+	if r := compile(s); len(r.closed) != 0 {
+		t.Errorf("%d rules with selectors close the project", len(policy.Spec.Ingress))
+	}
+}
+
 func TestFirstContainerWithNameDecidesItsPort(t *testing.T) {
 	port := func(name string, number int32) corev1.Container {
 		return corev1.Container{Ports: []corev1.ContainerPort{{Name: name, ContainerPort: number}, {ContainerPort: 1}}}

@@ -157,9 +157,9 @@ func (c *compiler) selectPeers(namespace string, peer networkingv1.NetworkPolicy
 		add(namespace)
 		return
 	}
-	result.work += comparisons(peer.NamespaceSelector, len(c.namespaces))
-	for name, set := range c.namespaces {
-		if namespaceSelector.Matches(set) {
+	result.work += comparisons(peer.NamespaceSelector, len(c.inNamespace))
+	for name := range c.inNamespace {
+		if set, exists := c.namespaces[name]; exists && namespaceSelector.Matches(set) {
 			add(name)
 		}
 	}
