@@ -120,8 +120,8 @@ func (n *Names) match(query string) (names []string) {
 	return matches(query, func(name string) bool { return n.names[name] != nil })
 }
 
-// matches returns the names and wildcards that exist and that match the name in a DNS query. It
-// compares labels instead of strings, because a label can contain a dot.
+// matches returns the names and wildcards that exist and that match the name in a DNS query, the
+// longest first. It compares labels instead of strings, because a label can contain a dot.
 func matches(query string, exists func(name string) bool) (names []string) {
 	query = dns.CanonicalName(query)
 	if name := canonicalName(query); exists(name) && !isWildcard(name) {

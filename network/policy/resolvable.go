@@ -37,8 +37,8 @@ type Resolvable struct {
 type resolvable struct {
 	// Pods contains the projects of this node's pods that can resolve only some names.
 	Pods map[netip.Addr]string `json:"pods"`
-	// Names contains the names, or wildcards such as "*.example.com", that each project's pods can
-	// resolve.
+	// Names contains names and wildcards such as "*.example.com", and whether each project's pods
+	// can resolve them. The longest name or wildcard that matches a query decides.
 	Names map[string]map[string]bool `json:"names"`
 }
 
@@ -58,8 +58,17 @@ func (r *Resolvable) Allows(client netip.Addr, name string) bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	project, exists := r.current.Pods[client]
-	names := r.current.Names[project]
-	return !r.damaged && (!exists || len(matches(name, func(name string) bool { return names[name] })) > 0)
+	allowed, _ := decision(r.current.Names[project], name)
+	return !r.damaged && (!exists || allowed)
+}
+
+// decision returns the value of the longest name or wildcard that matches a query.
+func decision(names map[string]bool, query string) (allowed, exists bool) {
+	rules := matches(query, func(name string) bool { _, exists := names[name]; return exists })
+	if len(rules) == 0 {
+		return false, false
+	}
+	return names[rules[0]], true
 }
 
 // set replaces the restrictions. They are in effect even if set cannot write the file; the next call
@@ -91,16 +100,13 @@ func (s snapshot) resolvable() (result resolvable) {
 		if f.effect == allowAll || !slices.ContainsFunc(f.policies, restricts) {
 			continue
 		}
-		names := map[string]bool{}
-		for _, rule := range f.policies[0].Spec.Egress {
-			if f.effect == applyRules && rule.Type == networkv1.EgressNetworkPolicyRuleAllow && rule.To.DNSName != "" {
-				names[canonicalName(rule.To.DNSName)] = true
-			}
-		}
 		if result.Names == nil {
 			result = resolvable{map[netip.Addr]string{}, map[string]map[string]bool{}}
 		}
-		result.Names[project] = names
+		result.Names[project] = map[string]bool{}
+		if f.effect == applyRules {
+			result.Names[project] = resolvableNames(f.policies[0].Spec.Egress)
+		}
 	}
 	for _, p := range s.pods {
 		if result.Names[p.namespace] != nil && p.local {
@@ -108,4 +114,18 @@ func (s snapshot) resolvable() (result resolvable) {
 		}
 	}
 	return result
+}
+
+// resolvableNames returns the names in a firewall's rules. The first rule that matches a name
+// decides. Therefore, a rule has no effect after a rule that matches the same or more names. Without
+// such rules, a rule that matches fewer names is first.
+func resolvableNames(rules []networkv1.EgressNetworkPolicyRule) map[string]bool {
+	names := map[string]bool{}
+	for _, rule := range rules {
+		name := canonicalName(rule.To.DNSName)
+		if _, exists := decision(names, name); name != "" && !exists {
+			names[name] = rule.Type == networkv1.EgressNetworkPolicyRuleAllow
+		}
+	}
+	return names
 }

@@ -31,6 +31,7 @@ func TestPodsResolveOnlyAllowedNames(t *testing.T) {
 	global := shopResolving("Deny 0.0.0.0/0")
 	global.netIDs = map[string]uint32{"shop": 0}
 	rules := shopResolving("Allow www.foo.com", "Deny www.evil.com", "Allow *.Bar.org", "Allow 192.0.2.0/24", "Deny 0.0.0.0/0")
+	exception := shopResolving("Deny www.foo.com", "Deny *.b.foo.com", "Allow *.foo.com", "Deny mail.foo.com", "Allow a.b.foo.com")
 	for _, tt := range []struct {
 		what   string
 		state  snapshot
@@ -45,6 +46,11 @@ func TestPodsResolveOnlyAllowedNames(t *testing.T) {
 		{"other name", rules, web, "c2VjcmV0.example.com.", false},
 		{"reverse name", rules, web, "1.2.0.192.in-addr.arpa.", false},
 		{"root", rules, web, ".", false},
+		{"denied before a wildcard", exception, web, "www.foo.com.", false},
+		{"denied wildcard before a wildcard", exception, web, "x.b.foo.com.", false},
+		{"allowed by a wildcard", exception, web, "x.foo.com.", true},
+		{"denied after a wildcard", exception, web, "mail.foo.com.", true},
+		{"allowed after a denied wildcard", exception, web, "a.b.foo.com.", false},
 		{"another project", rules, bank, "www.evil.com.", true},
 		{"host", rules, netip.MustParseAddr("127.0.0.1"), "www.evil.com.", true},
 		{"no names", shopResolving("Deny 0.0.0.0/0"), web, "www.foo.com.", false},
