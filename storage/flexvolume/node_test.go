@@ -145,7 +145,7 @@ func TestFileSystemsWithoutDeviceAreNotMounted(t *testing.T) {
 		t.Fatalf("%v: %s", err, output)
 	}
 	stagedDir := filepath.Join(dir, "staged")
-	for _, fsType := range []string{"proc", "sysfs", "fuse.sh", "../ext4"} {
+	for _, fsType := range []string{"proc", "sysfs", "fuse.sh", "../ext4", "moduleless"} {
 		err := driver.Stage(t.Context(), Volume{Name: "v", FSType: fsType}, device, stagedDir, "")
 		if err == nil || !strings.Contains(err.Error(), "mount device: file system") {
 			t.Errorf("%s: got error %v", fsType, err)
