@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/slipway-platform/slipway/test/kit"
 )
@@ -29,8 +30,15 @@ type reports struct {
 	mu      sync.Mutex
 	actions []string
 	// provisioning is closed when the bundle has begun to provision. The bundle ends after release
-	// is closed.
+	// is closed. Both can be closed repeatedly with begin and end.
 	provisioning, release chan struct{}
+	begin, end            func()
+}
+
+func newReports() *reports {
+	r := &reports{provisioning: make(chan struct{}), release: make(chan struct{})}
+	r.begin, r.end = sync.OnceFunc(func() { close(r.provisioning) }), sync.OnceFunc(func() { close(r.release) })
+	return r
 }
 
 // serve starts the server at an address outside the cluster. It acts as the service account of the
@@ -47,7 +55,7 @@ func (r *reports) serve(t *testing.T, c *kit.Cluster, project string) (url strin
 			if _, err = c.TryOC("create", "configmap", sandbox, "--from-literal=order=17", "-n", sandbox, account); err == nil {
 				_, err = c.TryOC("annotate", "pod", sandbox, "apb_last_operation=half done", "-n", sandbox, account)
 			}
-			close(r.provisioning)
+			r.begin()
 			<-r.release
 		case "bind":
 			_, err = c.TryOC("create", "secret", "generic", sandbox, `--from-literal=fields={"user": "bound"}`, "-n", sandbox, account)
@@ -64,6 +72,7 @@ func (r *reports) serve(t *testing.T, c *kit.Cluster, project string) (url strin
 	server.Listener = listener
 	server.Start()
 	t.Cleanup(server.Close)
+	t.Cleanup(r.end) // the server closes after its last response
 	return server.URL
 }
 
@@ -91,7 +100,7 @@ func TestPlaybookBundleRunsWhileProjectIsDeleted(t *testing.T) {
 	c := kit.Shared(t)
 	explain(t, c)
 	const project = "deleted-bundle"
-	r := &reports{provisioning: make(chan struct{}), release: make(chan struct{})}
+	r := newReports()
 	publishReporting(t, c, r.serve(t, c, project))
 	c.OC("new-project", project, "--skip-config-write")
 	in := c.In(project)
@@ -105,7 +114,7 @@ func TestPlaybookBundleRunsWhileProjectIsDeleted(t *testing.T) {
 	create(`{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceInstance, metadata: {name: outside}, spec: {clusterServiceClassExternalName: reporting-apb}}`)
 	select {
 	case <-r.provisioning:
-	case <-t.Context().Done():
+	case <-time.After(5 * time.Minute):
 		t.Fatal("the bundle does not run")
 	}
 	in.WaitFor("the progress of the bundle", func(context.Context) error {
@@ -115,7 +124,7 @@ func TestPlaybookBundleRunsWhileProjectIsDeleted(t *testing.T) {
 		return nil
 	})
 	c.Kill("control-plane")
-	close(r.release)
+	r.end()
 	wait(in, "serviceinstance/outside", "{.status.lastConditionState}", "Ready")
 	create(`{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceBinding, metadata: {name: first}, spec: {instanceRef: {name: outside}}}`)
 	wait(in, "servicebinding/first", "{.status.lastConditionState}", "Ready")
