@@ -103,10 +103,13 @@ func visit(ctx context.Context, client *http.Client, name string) error {
 	return err
 }
 
-// loseMasters kills the hosts of the masters one after another. The other masters continue to work,
-// and the routers on the other hosts serve the application.
+// loseMasters kills the host of the leader, and then the host of another master. The other masters
+// continue to work, and the routers on the other hosts serve the application.
 func loseMasters(t *testing.T, masters map[string]*kit.Cluster, node *kit.Cluster, lb *balancer, w *writers) {
-	for _, name := range slices.Sorted(maps.Keys(masters)) {
+	leader := waitLeader(masters["first"].For(t), "")
+	names := slices.Sorted(maps.Keys(masters))
+	follower := names[slices.IndexFunc(names, func(name string) bool { return name != leader })]
+	for _, name := range []string{leader, follower} {
 		t.Run(name, func(t *testing.T) {
 			lost, remaining := masters[name].For(t), map[string]*kit.Cluster{}
 			for other, host := range masters {
