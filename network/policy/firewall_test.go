@@ -197,6 +197,7 @@ func TestCompileFirewallIPv6(t *testing.T) {
 	}{
 		"names and networks": {[]string{"Allow www.foo.com", "Allow 2001:db8::/32", "Allow 1.2.3.0/24", "Deny ::/0"},
 			"ip6 daddr [2001:db8::7] ip6 daddr != { fe80::/10, fd00:ec2::254, fd20:ce::254 } accept\nip6 daddr { 2001:db8::/32 } accept\ncounter drop"},
+		"an address":                    {[]string{"Deny 2001:db8::7/128"}, "ip6 daddr { 2001:db8::7/128 } counter drop"},
 		"a closed project stays closed": {[]string{"Allow 1.2.3.0/24", "Deny 0.0.0.0/0"}, "counter drop"},
 		"an open project":               {[]string{"Deny 1.2.3.0/24", "Allow 0.0.0.0/0"}, ""},
 	} {

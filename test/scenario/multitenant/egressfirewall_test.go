@@ -47,7 +47,7 @@ func TestEgressFirewallsApplyOnEveryHost(t *testing.T) {
 		network      string
 		open4, open6 bool // while the rule denies the network
 	}{
-		{s.SecondGateway.String() + "/128", true, false}, {"::/0", true, false}, {s.Gateway.String() + "/32", false, true}, {"0.0.0.0/0", false, false},
+		{"::/0", true, false}, {s.Gateway.String() + "/32", false, true}, {"0.0.0.0/0", false, false},
 	} {
 		set("Deny", rule.network)
 		s.waitOutside(s.blue, server, rule.open4)
