@@ -45,7 +45,7 @@ func (f *Forward) Run(ctx context.Context, ready func()) error {
 	trusted.AppendCertsFromPEM(authorities)
 	listener, err := net.Listen("tcp", f.Address)
 	if err != nil {
-		return fmt.Errorf("listen for registry: %w", err)
+		return fmt.Errorf("listen for registry (slipway.registry.bindAddress in master-config.yaml): %w", err)
 	}
 	transport := &http.Transport{
 		DialContext: f.dial, TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}, IdleConnTimeout: time.Minute,

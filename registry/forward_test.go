@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -63,5 +64,17 @@ func TestOtherMasterForwardsRequestsToRegistry(t *testing.T) {
 	targetErr = errors.New("no address")
 	if status, content := send(); status != http.StatusServiceUnavailable || !strings.Contains(content, "the master that runs the registry does not respond: no address") {
 		t.Errorf("without the registry, got %d, %q", status, content)
+	}
+}
+
+func TestErrorNamesTheSettingOfTheAddress(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	forward := &Forward{Address: listener.Addr().String(), CAFile: certtest.New(t).File}
+	if err := forward.Run(t.Context(), func() {}); err == nil || !strings.Contains(err.Error(), "slipway.registry.bindAddress") {
+		t.Errorf("got error %v", err)
 	}
 }

@@ -94,7 +94,7 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	defer server.close()
 	listener, err := net.Listen("tcp", r.Address)
 	if err != nil {
-		return fmt.Errorf("listen for registry: %w", err)
+		return fmt.Errorf("listen for registry (slipway.registry.bindAddress in master-config.yaml): %w", err)
 	}
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
