@@ -29,8 +29,8 @@ import (
 // configures an F5 BIG-IP appliance, which serves the routes.
 type F5 struct {
 	// Config is the client configuration for the cluster. Its user needs the same permissions as
-	// Router's user. For native integration, it also needs permission to watch nodes and
-	// ClusterNetworks.
+	// Router's user. For native integration, it also needs permission to watch nodes and, if the
+	// nodes' VXLAN port is not the default, ClusterNetworks.
 	Config *rest.Config
 	// Settings contains the router's environment variables. The ROUTER_EXTERNAL_HOST_* variables
 	// describe the appliance.
@@ -242,6 +242,12 @@ func (s *f5Session) nodes() (addresses []netip.Addr) {
 	}
 	slices.SortFunc(addresses, netip.Addr.Compare)
 	return addresses
+}
+
+// knowsNetworks reports whether the view contains the ClusterNetworks. It does not wait for them if
+// the router has no permission to watch them: the VXLAN port is then the default.
+func (v *view) knowsNetworks() bool {
+	return v.networks.HasSynced() || v.isForbidden("clusternetworks")
 }
 
 // vxlanPort returns the nodes' VXLAN port, or 0 for the default.

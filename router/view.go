@@ -194,10 +194,13 @@ func (v *view) run(ctx context.Context) error {
 
 func (v *view) waitFilled(ctx context.Context) bool {
 	synced := []cache.InformerSynced{v.routes.HasSynced, v.services.HasSynced, v.slices.HasSynced}
-	for _, informer := range []cache.SharedIndexInformer{v.namespaces, v.nodes, v.networks} {
+	for _, informer := range []cache.SharedIndexInformer{v.namespaces, v.nodes} {
 		if informer != nil {
 			synced = append(synced, informer.HasSynced)
 		}
+	}
+	if v.networks != nil {
+		synced = append(synced, v.knowsNetworks)
 	}
 	return cache.WaitForCacheSync(ctx.Done(), synced...)
 }

@@ -14,19 +14,25 @@ import (
 	"github.com/slipway-platform/slipway/router/haproxy"
 )
 
-// TestRouterReportsWatchErrors checks that a router is not ready and reports the reason if it is
-// not allowed to read namespaces, which its selector needs.
-func TestRouterReportsWatchErrors(t *testing.T) {
+// forbidding starts an API server that forbids requests for a path, and does not respond to others.
+func forbidding(t *testing.T, path string) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		if strings.HasPrefix(r.URL.Path, "/api/v1/namespaces") {
+		if strings.HasPrefix(r.URL.Path, path) {
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"user \"secret-name\" may not","code":403}`))
 			return
 		}
 		<-r.Context().Done()
 	}))
-	defer server.Close()
+	t.Cleanup(server.Close)
+	return server
+}
+
+// TestRouterReportsWatchErrors checks that a router is not ready and reports the reason if it is
+// not allowed to read namespaces, which its selector needs.
+func TestRouterReportsWatchErrors(t *testing.T) {
+	server := forbidding(t, "/api/v1/namespaces")
 	variables := read(t, map[string]string{"NAMESPACE_LABELS": "team=red"})
 	view, err := newView(&rest.Config{Host: server.URL}, variables)
 	if err != nil {
@@ -47,5 +53,30 @@ func TestRouterReportsWatchErrors(t *testing.T) {
 	s.observed.handler(newCollector(variables, running{}.Stats)).ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	if !strings.Contains(response.Body.String(), "template_router_watch_failure 1\n") {
 		t.Errorf("the metrics are\n%s", response.Body)
+	}
+}
+
+// The service accounts of some F5 routers can watch only nodes.
+func TestPortOfVXLANIsTheDefaultWithoutPermission(t *testing.T) {
+	server := forbidding(t, "/apis/network.openshift.io/v1/clusternetworks")
+	view, err := newView(&rest.Config{Host: server.URL}, read(t, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	networks, err := view.watchNetwork(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if view.knowsNetworks() {
+		t.Error("the router knows the networks before it reads them")
+	}
+	stop := make(chan struct{})
+	networks.Start(stop)
+	defer networks.Shutdown()
+	defer close(stop)
+	eventually.True(t, "end of the wait", view.knowsNetworks)
+	s := f5Session{decisions: &decisions{seen: view}}
+	if got := s.vxlanPort(); got != 0 {
+		t.Errorf("the port is %d, want the default", got)
 	}
 }

@@ -33,6 +33,13 @@ func (v *view) miss(resource string, err error) {
 	v.missed[resource] = miss{apierrors.ReasonForError(err), time.Now()}
 }
 
+// isForbidden reports whether the router was not allowed to watch a resource.
+func (v *view) isForbidden(resource string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.missed[resource].reason == metav1.StatusReasonForbidden
+}
+
 // problem returns the name of a resource that the router cannot watch, and the reason. If the
 // router can watch all resources, problem returns "".
 func (v *view) problem() string {
