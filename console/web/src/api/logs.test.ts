@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { Backoff } from './backoff';
 import { LogStream } from './logs';
 import { session } from './session';
 
@@ -7,6 +8,8 @@ let responses: (() => Promise<Response>)[] = [];
 const requests: URLSearchParams[] = [];
 
 beforeEach(() => {
+  vi.spyOn(Backoff.prototype, 'pause').mockResolvedValue();
+  vi.useFakeTimers({ toFake: ['Date'] });
   session.set('active');
   responses = [];
   requests.length = 0;
@@ -15,11 +18,29 @@ beforeEach(() => {
     return responses.shift()?.() ?? Promise.resolve(new Response('{"kind": "Status", "message": "no response is left"}', { status: 400 }));
   });
 });
-afterEach(() => vi.unstubAllGlobals());
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+});
 
 const at = (second: string, line: string) => `2026-01-02T03:04:${second}+01:00 ${line}\n`;
 const complete = (...lines: string[]) => () => Promise.resolve(new Response(lines.join('')));
 const refused = (status: number) => () => Promise.resolve(new Response('not ready', { status }));
+
+/** pass lets the clock advance. */
+const pass = (seconds: number) => vi.setSystemTime(Date.now() + seconds * 1000);
+
+/** quiet is a response that stays open for a minute, and has no lines. */
+const quiet = () => {
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      pass(60);
+      controller.close();
+    },
+  }, { highWaterMark: 0 });
+  return Promise.resolve(new Response(body));
+};
 
 /** broken is a response whose connection fails after some lines. */
 const broken = (...lines: string[]) => () => {
@@ -77,6 +98,53 @@ it('shows times only if the query requests them', async () => {
   expect((await read('follow=false&timestamps=true')).lines).toEqual([line.trim(), 'no time']);
   expect((await read('follow=false')).lines).toEqual(['one']);
   expect(requests.map((query) => query.get('timestamps'))).toEqual(['true', 'true']);
+});
+
+it('reads the stored lines of a build once', async () => {
+  responses = [complete('one\n', '2026-99-99T99:99:99Z two\n')];
+  expect((await read()).lines).toEqual(['one', '2026-99-99T99:99:99Z two']);
+});
+
+it('continues if the log is quiet after the node starts again', async () => {
+  responses = [
+    complete(at('05', 'one')), refused(502), complete(at('05', 'one')), // the node stops again before the next line
+    quiet, refused(502), complete(at('05', 'one'), at('07', 'two')), complete(at('07', 'two')),
+  ];
+  const { lines, error } = await read();
+  expect([lines, error, requests.length]).toEqual([['one', 'two'], undefined, 7]);
+});
+
+it('continues after two quiet responses', async () => {
+  responses = [complete(at('05', 'one')), quiet, quiet, complete(at('07', 'two')), complete()];
+  expect((await read()).lines).toEqual(['one', 'two']);
+});
+
+it('ends without lines', async () => {
+  responses = [complete(), complete()];
+  const { lines, ended, error } = await read();
+  expect([lines, ended, error]).toEqual([[], true, undefined]);
+});
+
+it('keeps lines that are not in the order of their times, once each', async () => {
+  const received = [at('05.3', 'one'), at('05.1', 'two'), at('04.9', 'early'), at('05.1', 'two')];
+  responses = [broken(...received), broken(at('05.3', 'one')), complete(at('05.3', 'one'), at('05.1', 'two'), at('05.1', 'two'), at('05.2', 'three'), at('06', 'four'), at('05.9', 'five')), complete(at('06', 'four'))];
+  expect((await read()).lines).toEqual(['one', 'two', 'early', 'two', 'three', 'four', 'five']);
+});
+
+it('keeps the beginning of a line when the pod of an ended log no longer exists', async () => {
+  responses = [complete(at('05', 'one'), '2026-01-02T03:04:06+01:00 tw'), refused(404)];
+  const { lines, ended, error } = await read();
+  expect([lines, ended, error?.message, requests.length]).toEqual([['one', 'tw'], true, 'not ready', 2]);
+});
+
+it.each([403, 404])('ends after a minute of responses with status %i', async (status) => {
+  const after = (seconds: number, of: number) => () => {
+    pass(seconds);
+    return refused(of)();
+  };
+  responses = [broken(at('05', 'one')), refused(status), after(59, status), after(30, 502), after(0, status), after(59, status), after(1, status), complete()];
+  const { ended, error } = await read();
+  expect([ended, error?.message, responses.length]).toEqual([true, 'not ready', 1]);
 });
 
 it('ends if the server rejects the request', async () => {

@@ -16,29 +16,28 @@ export interface LogState {
 /** maxLines is the maximum number of lines that the page keeps. */
 export const maxLines = 20_000;
 
-/** Position is the time of the last line received, and the number of lines at that time. */
-interface Position {
-  time: string;
-  count: number;
-}
+/** shortRead is the time in milliseconds in which the server sends the rest of a log that has ended. */
+const shortRead = 5_000;
+
+/** maxRefusal is the time in milliseconds after which a log that the server refuses has ended. */
+const maxRefusal = 60_000;
 
 const timePattern = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d) /;
 
 /**
- * timeOf returns the time that the server puts before a line. The alphabetical order of times is
- * their chronological order: they have no time zone, and the fraction of the second is the end.
+ * secondOf returns the second of the time that the server puts before a line. Seconds have no time
+ * zone, so their alphabetical order is their chronological order.
  */
-function timeOf(line: string): string | undefined {
-  const [, second, fraction = '', zone] = timePattern.exec(line) ?? [];
-  return second === undefined ? undefined : new Date(second + zone).toISOString() + fraction;
+function secondOf(line: string): string | undefined {
+  const [, second, , zone] = timePattern.exec(line) ?? [];
+  const date = new Date(`${second}${zone}`);
+  return Number.isNaN(date.getTime()) ? undefined : date.toISOString();
 }
-
-/** dateLength is the length of the part of a time that the server accepts as a parameter. */
-const dateLength = new Date(0).toISOString().length;
 
 /**
  * LogStream reads a log as it grows. The server sends the time of each line. After an interruption,
- * the stream resumes at the time of the last line.
+ * the stream resumes at the second of the latest line, because the server does not accept a
+ * fraction.
  */
 export class LogStream extends Store<LogState> {
   private readonly abort = new AbortController();
@@ -49,9 +48,16 @@ export class LogStream extends Store<LogState> {
   private lines: string[] = [];
   private dropped = 0;
   private rest = '';
-  private position?: Position;
-  /** skipped is the position up to which the server sends lines again. */
-  private skipped?: Position;
+  /** since is the second of the latest line. */
+  private since?: string;
+  /** recent counts the lines since that second, which are not always in the order of their times. */
+  private readonly recent = new Map<string, number>();
+  /** repeated counts the recent lines that the server has not yet sent again. */
+  private repeated = new Map<string, number>();
+  /** grown means that the current response has a new line. */
+  private grown = false;
+  /** refusedSince is the time of the first of the latest consecutive refusals. */
+  private refusedSince?: number;
   private opened = false;
   private flushing = false;
 
@@ -66,26 +72,28 @@ export class LogStream extends Store<LogState> {
 
   /** run reads until the log ends or close is called. */
   async run(): Promise<void> {
+    let afterEnd = false;
     while (!this.abort.signal.aborted) {
-      const start = this.position;
       try {
-        await this.read();
-        // If the node stops, the log seems to end. The next request shows whether it continues.
-        if (this.position === start || this.query.get('follow') !== 'true') {
+        const duration = await this.read();
+        if (this.isComplete() || (afterEnd && !this.grown && duration < shortRead)) {
           this.end();
           return;
         }
+        // If the node stops, the log seems to end. The next request shows whether it continues.
+        afterEnd = true;
       } catch (error) {
         if (this.abort.signal.aborted) {
           return;
         }
-        if (this.isFinal(error)) {
+        if (this.isFinal(error, afterEnd)) {
           this.publish({ ended: true, error: error as Error });
           return;
         }
+        afterEnd = false;
         this.publish({ connection: 'interrupted', error: error instanceof ApiError && error.status !== 401 ? error : undefined });
-        await this.backoff.pause();
       }
+      await this.backoff.pause();
     }
   }
 
@@ -94,39 +102,57 @@ export class LogStream extends Store<LogState> {
   }
 
   /**
-   * isFinal reports whether a retry would not succeed. A master that has just restarted rejects
-   * requests until it has loaded all roles and resources.
+   * isComplete reports whether one response is the entire log. Only lines that the server stores
+   * after a build have no times.
    */
-  private isFinal(error: unknown): boolean {
-    if (!(error instanceof ApiError) || error.status >= 500 || [401, 429].includes(error.status)) {
-      return false;
-    }
-    return !(this.opened && [403, 404].includes(error.status));
+  private isComplete(): boolean {
+    return this.query.get('follow') !== 'true' || (this.since === undefined && this.lines.length > 0);
   }
 
-  /** read reads the lines after the position until the response ends. */
-  private async read(): Promise<void> {
+  /**
+   * isFinal reports whether a retry would not succeed. A master that has just restarted refuses
+   * requests until it has loaded all roles and resources. A refusal directly after the end of a
+   * response means that the pod no longer exists.
+   */
+  private isFinal(error: unknown, afterEnd: boolean): boolean {
+    const status = error instanceof ApiError ? error.status : undefined;
+    if (status !== 403 && status !== 404) {
+      this.refusedSince = undefined;
+      return status !== undefined && status < 500 && ![401, 429].includes(status);
+    }
+    this.refusedSince ??= Date.now();
+    return !this.opened || afterEnd || Date.now() - this.refusedSince >= maxRefusal;
+  }
+
+  /**
+   * read reads the lines since the latest second until the response ends. It returns the
+   * response's duration in milliseconds.
+   */
+  private async read(): Promise<number> {
     const query = new URLSearchParams(this.query);
-    this.rest = '';
-    this.skipped = this.position && { ...this.position };
-    if (this.position) {
+    if (this.since) {
       query.delete('tailLines');
       query.delete('sinceSeconds');
-      query.set('sinceTime', this.position.time.slice(0, dateLength));
+      query.set('sinceTime', this.since);
     }
     const response = await send('GET', `${this.address}?${query}`, undefined, { accept: '*/*', signal: this.abort.signal });
-    if (!this.position) {
+    const start = Date.now();
+    if (!this.since) {
       this.lines = []; // the lines of an interrupted response have no times
       this.dropped = 0;
     }
+    this.rest = '';
+    this.repeated = new Map(this.recent);
+    this.grown = false;
     this.opened = true;
+    this.refusedSince = undefined;
     this.backoff.reset();
     this.publish({ connection: 'live', error: undefined });
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     for (;;) {
       const chunk = await reader?.read();
       if (!chunk || chunk.done) {
-        break;
+        return Date.now() - start;
       }
       this.add(chunk.value);
     }
@@ -160,23 +186,34 @@ export class LogStream extends Store<LogState> {
 
   /** take keeps a line unless it was received before the interruption. */
   private take(line: string): void {
-    const time = timeOf(line);
-    if (this.skipped && (time === undefined || time < this.skipped.time || (time === this.skipped.time && this.skipped.count-- > 0))) {
+    const count = this.repeated.get(line);
+    if (count !== undefined) {
+      if (count > 1) {
+        this.repeated.set(line, count - 1);
+      } else {
+        this.repeated.delete(line);
+      }
       return;
     }
-    this.skipped = undefined;
-    if (time !== undefined) {
-      this.position = { time, count: time === this.position?.time ? this.position.count + 1 : 1 };
+    this.grown = true;
+    const second = secondOf(line);
+    if (second !== undefined && second > (this.since ?? '')) {
+      this.since = second;
+      this.recent.clear();
+      this.repeated.clear();
+    }
+    if (second !== undefined && second === this.since) {
+      this.recent.set(line, (this.recent.get(line) ?? 0) + 1);
     }
     this.lines.push(this.shown(line));
   }
 
   private shown(line: string): string {
-    return this.withTimes ? line : line.replace(timePattern, '');
+    return this.withTimes || secondOf(line) === undefined ? line : line.replace(timePattern, '');
   }
 
   private publish(change: Partial<LogState>): void {
-    const lines = this.rest === '' || this.skipped ? [...this.lines] : [...this.lines, this.shown(this.rest)];
+    const lines = this.rest === '' || this.repeated.size > 0 ? [...this.lines] : [...this.lines, this.shown(this.rest)];
     this.set({ ...this.get(), lines, dropped: this.dropped, ...change });
   }
 }
