@@ -87,6 +87,11 @@ describe('pods', () => {
       ]),
     ).toEqual(['ready', 'notReady', 'pending', 'failed', 'completed', 'terminating', 'failed', 'failed']);
   });
+  it('have restarted some time before their latest change', () => {
+    const rows = ['0', '5 (3m20s ago)', '7 (2d3h ago)', '5'].map((cell) => ({ cells: [cell], metadata: { name: 'a', uid: 'a' } }) as unknown as Row);
+    const pods = summarize({ columns: [{ name: 'Restarts' } as Column], loaded: true, connection: 'live', items: rows });
+    expect(pods.map(({ restarts, sinceRestart }) => [restarts, sinceRestart])).toEqual([[0, undefined], [5, 200], [7, 183_600], [5, undefined]]);
+  });
   it('are not selected by an empty selector', () => {
     expect(selects({}, { a: 'b' })).toBe(false);
     expect(selects({ a: 'b' }, { a: 'b', c: 'd' })).toBe(true);

@@ -14,6 +14,11 @@ export interface PodSummary {
   state: PodState;
   /** restarts is the number of restarts of all containers. */
   restarts: number;
+  /**
+   * sinceRestart is the time in seconds between the latest restart and the pod's latest change. It
+   * is undefined if the server's table does not contain it.
+   */
+  sinceRestart?: number;
   /** isBare means that no controller, build or deployment owns the pod. */
   isBare: boolean;
 }
@@ -24,16 +29,25 @@ export function summarize(table: Snapshot<Row>): PodSummary[] {
   const [ready, status, restarts] = [at('Ready'), at('Status'), at('Restarts')];
   return table.items.map((row) => {
     const word = String(row.cells[status] ?? '');
+    const restarted = String(row.cells[restarts] ?? ''); // such as 5 (3m20s ago)
     return {
       name: row.metadata.name,
       uid: row.metadata.uid,
       labels: row.metadata.labels ?? {},
       status: word,
       state: row.metadata.deletionTimestamp ? 'terminating' : stateOf(word, String(row.cells[ready] ?? '')),
-      restarts: parseInt(String(row.cells[restarts] ?? 0), 10) || 0, // the cell can be 5 (3m ago)
+      restarts: parseInt(restarted, 10) || 0,
+      sinceRestart: secondsOf(/\((.*) ago\)/.exec(restarted)?.[1]),
       isBare: isBare(row.metadata),
     };
   });
+}
+
+const unitSeconds: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400, y: 365 * 86_400 };
+
+/** secondsOf parses a duration in the server's tables, such as 3m20s. */
+function secondsOf(duration: string | undefined): number | undefined {
+  return duration === undefined ? undefined : [...duration.matchAll(/(\d+)([smhdy])/g)].reduce((sum, [, count, unit = '']) => sum + Number(count) * (unitSeconds[unit] ?? 0), 0);
 }
 
 /** isBare reports whether no controller, build or deployment owns a pod. */

@@ -5,14 +5,17 @@ import type { State, Warning } from './state';
 /** manyRestarts is the number of container restarts that indicates a problem. */
 const manyRestarts = 5;
 
+/** restartPeriod is the time in seconds after its latest restart in which a pod has a problem. */
+const restartPeriod = 3600;
+
 /** podWarnings finds pods that fail, restart repeatedly or have no node. */
 export function podWarnings(state: State): Warning[] {
-  const failed = state.pods.flatMap(({ name, status, state: word, restarts }): Warning[] => {
+  const failed = state.pods.flatMap(({ name, status, state: word, restarts, sinceRestart = 0 }): Warning[] => {
     if (word === 'failed') {
       const remedy = Object.entries(t.podRemedies).find(([part]) => status.includes(part))?.[1] ?? '';
       return [{ level: 'error', resource: 'pods', name, tab: status.includes('CrashLoop') ? 'logs' : undefined, problem: status, remedy }];
     }
-    return word !== 'completed' && restarts >= manyRestarts ? [{ level: 'warning', resource: 'pods', name, tab: 'logs', ...t.restarts(restarts) }] : [];
+    return word !== 'completed' && restarts >= manyRestarts && sinceRestart < restartPeriod ? [{ level: 'warning', resource: 'pods', name, tab: 'logs', ...t.restarts(restarts) }] : [];
   });
   const unscheduled = (state.waiting as unknown as (KubeObject & { status?: { conditions?: Condition[] } })[]).flatMap(({ metadata: { name }, status }): Warning[] => {
     const condition = status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False');

@@ -3,6 +3,7 @@ import type { PodSummary } from '../pods';
 import type { LooseObject } from '../types';
 import { ids, type State } from './state';
 import { warningsOf } from './warnings';
+import { deploymentWarnings } from './workloads';
 
 const object = (kind: string, name: string, parts: Record<string, unknown> = {}, annotations: Record<string, string> = {}): LooseObject =>
   ({ kind, metadata: { name, uid: name, creationTimestamp: '2026-01-01T00:00:00Z', annotations, ...('metadata' in parts ? (parts.metadata as object) : {}) }, spec: {}, ...without(parts) }) as unknown as LooseObject;
@@ -71,6 +72,22 @@ it('finds triggers and builds without an image stream, and failed builds and dep
   ]);
 });
 
+it('links a failed deployment to the log of its deployer pod while that pod exists', () => {
+  const annotations = { 'openshift.io/deployment-config.name': 'web', 'openshift.io/deployment-config.latest-version': '2', 'openshift.io/deployment.phase': 'Failed' };
+  const warnings = (pods: PodSummary[], more: Record<string, string> = {}) => {
+    const objects: Record<string, LooseObject[]> = { [ids.configs]: [object('DeploymentConfig', 'web')], [ids.controllers]: [object('ReplicationController', 'web-2', {}, { ...annotations, ...more })] };
+    return deploymentWarnings({ project: 'shop', of: (id) => objects[id], pods, waiting: [], refusals: [] });
+  };
+  expect(warnings([pod('web-1-deploy'), pod('web-2-deploy')])).toMatchObject([{ resource: 'pods', name: 'web-2-deploy', tab: 'logs', problem: 'Deployment #2 of web has failed.' }]);
+  expect(warnings([pod('web-1-deploy')])).toMatchObject([{ resource: ids.configs, name: 'web', tab: 'history' }]);
+  expect(warnings([], { 'openshift.io/deployment.cancelled': 'true' })).toEqual([]);
+});
+
+it('reports a problem once', () => {
+  const route = object('Route', 'a', { spec: { to: { name: 'gone' }, alternateBackends: [{ name: 'gone' }] } });
+  expect(problemsIn({ [ids.routes]: [route] })).toEqual([`warning ${ids.routes} a: The service gone does not exist.`]);
+});
+
 it('finds builds that trigger each other, once', () => {
   const build = (to: string, from: string) =>
     object('BuildConfig', to, { spec: { strategy: { type: 'Docker', dockerStrategy: { from: { kind: 'ImageStreamTag', name: from } } }, output: { to: { kind: 'ImageStreamTag', name: `${to}:latest` } } } });
@@ -90,11 +107,12 @@ it('reports why pods cannot be created', () => {
       object('ReplicationController', 'dc-1', {}, { 'openshift.io/deployment.phase': 'New', 'openshift.io/deployer-pod.create-error': 'no deployer' }),
     ],
     [ids.statefulSets]: [object('StatefulSet', 'db', { spec: { replicas: 2 }, status: { replicas: 1 } }), object('StatefulSet', 'full', { spec: { replicas: 1 }, status: { replicas: 1 } })],
-    [ids.jobs]: [object('Job', 'nightly', { status: {} })],
+    [ids.jobs]: [object('Job', 'nightly', { status: {} }), object('Job', 'slow', { status: {} })],
     [ids.builds]: [object('Build', 'app-1', { status: { phase: 'New', reason: 'CannotCreateBuildPod', message: 'no build pod' } })],
   };
-  const refusals = ['db', 'full', 'nightly'].map((uid) => ({ ...object('Event', uid), message: `no pod of ${uid}`, involvedObject: { kind: 'X', name: uid, uid } }));
-  expect(problemsIn(objects, { refusals })).toEqual([
+  const refusals = ['db', 'full', 'nightly'].map((uid) => ({ ...object('Event', uid), lastTimestamp: new Date().toISOString(), message: `no pod of ${uid}`, involvedObject: { kind: 'X', name: uid, uid } }));
+  const old = { ...object('Event', 'old'), message: 'an old reason', involvedObject: { kind: 'X', name: 'slow', uid: 'slow' } };
+  expect(problemsIn(objects, { refusals: [...refusals, old] })).toEqual([
     `error ${ids.controllers} rc: Pods cannot be created: exceeded quota: small`,
     `error ${ids.controllers} dc-1: Pods cannot be created: no deployer`,
     `error ${ids.deployments} web: Pods cannot be created: exceeded quota: small`,
@@ -106,7 +124,7 @@ it('reports why pods cannot be created', () => {
 });
 
 it('finds pods that fail, restart or have no node', () => {
-  const pods = [pod('a', { status: 'ImagePullBackOff', state: 'failed' }), pod('b', { restarts: 5 }), pod('c', { restarts: 4 }), pod('d', { restarts: 9, state: 'completed' })];
+  const pods = [pod('a', { status: 'ImagePullBackOff', state: 'failed' }), pod('b', { restarts: 5 }), pod('c', { restarts: 4 }), pod('old', { restarts: 5, sinceRestart: 7200 }), pod('d', { restarts: 9, state: 'completed' })];
   const waiting = [object('Pod', 'e', { status: { conditions: [{ type: 'PodScheduled', status: 'False', message: '0/1 nodes are available' }] } })];
   expect(problemsIn({}, { pods, waiting })).toEqual(['error pods a: ImagePullBackOff', 'warning pods b: Its containers have restarted 5 times.', 'warning pods e: It has no node: 0/1 nodes are available']);
 });

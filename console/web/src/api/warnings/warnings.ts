@@ -18,8 +18,11 @@ const rules: ((state: State) => Warning[])[] = [
   templateWarnings,
 ];
 
-/** warningsOf returns a project's problems, most severe first. */
+/** keyOf identifies a warning. */
+export const keyOf = ({ resource, name, problem }: Warning) => `${resource} ${name} ${problem}`;
+
+/** warningsOf returns a project's problems once each, most severe first. */
 export function warningsOf(state: State): Warning[] {
-  const all = rules.flatMap((rule) => rule(state));
-  return levels.flatMap((level) => all.filter((warning) => warning.level === level));
+  const all = new Map(rules.flatMap((rule) => rule(state)).map((warning) => [keyOf(warning), warning]));
+  return levels.flatMap((level) => [...all.values()].filter((warning) => warning.level === level));
 }

@@ -1,4 +1,5 @@
 import { warnings as t } from '../../text/warnings';
+import { lastSeen } from '../events';
 import { isBare } from '../pods';
 import { selectsLabels, type LabelSelector } from '../selector';
 import type { Condition, KubeObject } from '../types';
@@ -16,18 +17,35 @@ interface Controller extends KubeObject {
 
 const configKey = 'openshift.io/deployment-config.name';
 const phaseKey = 'openshift.io/deployment.phase';
+const cancelledKey = 'openshift.io/deployment.cancelled';
 const versionKey = 'openshift.io/deployment-config.latest-version';
 const createErrorKey = 'openshift.io/deployer-pod.create-error';
 
 const versionOf = ({ metadata }: KubeObject) => Number(metadata.annotations?.[versionKey] ?? 0);
 
-/** deploymentWarnings finds deployment configurations whose latest deployment has failed. */
+/**
+ * refusalPeriod is the time in milliseconds for which an event explains why a controller lacks
+ * pods. Controllers wait at most 1000 seconds before they try again.
+ */
+const refusalPeriod = 20 * 60_000;
+
+/**
+ * deploymentWarnings finds deployment configurations whose latest deployment has failed. The reason
+ * is in the log of the deployer pod while that pod exists.
+ */
 export function deploymentWarnings(state: State): Warning[] {
   const controllers = listOf<Controller>(state, ids.controllers);
   return listOf(state, ids.configs).flatMap(({ metadata: { name } }): Warning[] => {
     const [latest] = controllers.filter(({ metadata }) => metadata.annotations?.[configKey] === name).sort((a, b) => versionOf(b) - versionOf(a));
-    const hasFailed = latest?.metadata.annotations?.[phaseKey] === 'Failed';
-    return latest && hasFailed ? [{ level: 'error', resource: ids.configs, name, tab: 'logs', ...t.failedDeployment(String(versionOf(latest))) }] : [];
+    const { annotations } = latest?.metadata ?? {};
+    if (!latest || annotations?.[phaseKey] !== 'Failed' || annotations[cancelledKey] === 'true') {
+      return [];
+    }
+    const deployer = `${latest.metadata.name}-deploy`;
+    const version = String(versionOf(latest));
+    return state.pods.some((pod) => pod.name === deployer)
+      ? [{ level: 'error', resource: 'pods', name: deployer, tab: 'logs', ...t.failedDeployer(name, version) }]
+      : [{ level: 'error', resource: ids.configs, name, tab: 'history', ...t.failedDeployment(version) }];
   });
 }
 
@@ -56,10 +74,11 @@ export function refusalWarnings(state: State): Warning[] {
       .filter((controller) => !isOwned(controller) || id !== ids.replicaSets)
       .map((controller) => ({ resource: id, name: controller.metadata.name, reason: createFailure(controller) })),
   );
+  const refusals = state.refusals.filter((event) => Date.now() - Date.parse(lastSeen(event)) < refusalPeriod);
   const fromEvents = [ids.statefulSets, ids.daemonSets, ids.jobs].flatMap((id) =>
     listOf<Controller>(state, id)
       .filter(lacksPods)
-      .map(({ metadata: { uid, name } }) => ({ resource: id, name, reason: state.refusals.find(({ involvedObject }) => involvedObject.uid === uid)?.message ?? '' })),
+      .map(({ metadata: { uid, name } }) => ({ resource: id, name, reason: refusals.find(({ involvedObject }) => involvedObject.uid === uid)?.message ?? '' })),
   );
   const builds = listOf<KubeObject & { status?: { phase?: string; reason?: string; message?: string } }>(state, ids.builds)
     .filter(({ status }) => status?.phase === 'New' && status.reason === 'CannotCreateBuildPod')

@@ -8,7 +8,7 @@ import { useObjects, useRights, useTables } from '../../api/hooks';
 import type { PodSummary } from '../../api/pods';
 import type { LooseObject } from '../../api/types';
 import { ids, type Warning } from '../../api/warnings/state';
-import { warningsOf } from '../../api/warnings/warnings';
+import { keyOf, warningsOf } from '../../api/warnings/warnings';
 import { linkTo } from '../../app/links';
 import { text } from '../../text/en';
 import { warnings as t } from '../../text/warnings';
@@ -56,16 +56,16 @@ export default function Warnings(props: WarningsProps) {
   return (
     <>
       <AlertGroup aria-label={text.overview.warnings}>
-        {shown.map(({ level, resource, name, tab, problem, remedy }) => (
+        {shown.map((warning) => (
           <Alert
-            key={`${resource} ${name} ${problem}`}
+            key={keyOf(warning)}
             isInline
             component="h2"
-            variant={variants[level]}
-            title={`${name}: ${problem}`}
-            actionLinks={<Link to={[linkTo(props.resources.get(resource) as Resource, props.project, name), tab].filter(Boolean).join('/')}>{name}</Link>}
+            variant={variants[warning.level]}
+            title={`${warning.name}: ${warning.problem}`}
+            actionLinks={<Link to={[linkTo(props.resources.get(warning.resource) as Resource, props.project, warning.name), warning.tab].filter(Boolean).join('/')}>{warning.name}</Link>}
           >
-            {remedy}
+            {warning.remedy}
           </Alert>
         ))}
       </AlertGroup>
