@@ -19,17 +19,30 @@ export function useResources(): Resources | undefined {
 /** clusterScope is the project in which permissions for the whole cluster are reviewed. */
 export const clusterScope = 'default';
 
-/**
- * useRights returns the user's permissions in a project. Until they are loaded, it returns
- * noRights.
- */
-export function useRights(namespace: string | undefined): Rights {
+/** Review is the state of the review of the user's permissions. */
+export interface Review {
+  /** rights is noRights until the permissions are loaded. */
+  rights: Rights;
+  /** error is the reason why the permissions cannot be loaded. */
+  error?: Error;
+}
+
+/** useReview reviews the user's permissions in a project. */
+export function useReview(namespace: string | undefined): Review {
   const review = useQuery({
     queryKey: ['rights', namespace ?? clusterScope],
     queryFn: () => reviewRights(namespace ?? clusterScope),
     staleTime: minute,
   });
-  return review.data ?? noRights;
+  return review.data ? { rights: review.data } : { rights: noRights, error: review.error ?? undefined };
+}
+
+/**
+ * useRights returns the user's permissions in a project. Until they are loaded, it returns
+ * noRights.
+ */
+export function useRights(namespace: string | undefined): Rights {
+  return useReview(namespace).rights;
 }
 
 export interface User extends KubeObject {

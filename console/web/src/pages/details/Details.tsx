@@ -3,7 +3,7 @@ import { Suspense } from 'react';
 import { Link, useNavigate, useParams } from 'react-router';
 import { ApiError } from '../../api/http';
 import type { Resource, Resources } from '../../api/discovery';
-import { noRights, useObject, useResources, useRights } from '../../api/hooks';
+import { noRights, useObject, useResources, useReview } from '../../api/hooks';
 import type { LooseObject } from '../../api/types';
 import { label } from '../../app/navigation';
 import { text } from '../../text/en';
@@ -42,7 +42,7 @@ function Details({ resources, resource, project, name }: DetailsProps) {
   const title = label(resource.id, resources);
   useTitle(name, title, project);
   const snapshot = useObject<LooseObject>(resource, project, name);
-  const rights = useRights(project);
+  const { rights, error } = useReview(project);
   const { object } = snapshot;
   if (!object) {
     if (snapshot.error) {
@@ -55,7 +55,8 @@ function Details({ resources, resource, project, name }: DetailsProps) {
   const pathTo = (key: string) => (key === 'details' ? path : `${path}/${key}`);
   const tabs = tabsOf(object, rights);
   const active = tabs.find((tab) => tab.key === current);
-  const missing = rights === noRights ? <Loading /> : <NotFound />;
+  const unknown = error ? <Failure error={error} project={project} /> : <Loading />;
+  const missing = rights === noRights ? unknown : <NotFound />;
   return (
     <>
       <PageSection>

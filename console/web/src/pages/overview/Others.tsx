@@ -1,9 +1,9 @@
 import { Card, CardBody, Label, StackItem, Title } from '@patternfly/react-core';
-import { useMemo, type ReactNode } from 'react';
+import { useEffect, useMemo, type ReactNode } from 'react';
 import { Link } from 'react-router';
 import { readable, useCollections } from '../../api/collections';
 import type { Resource, Resources } from '../../api/discovery';
-import { useRights } from '../../api/hooks';
+import { noRights, useReview } from '../../api/hooks';
 import { isAlone, othersOf, replicaIDs, singleIDs, type Other } from '../../api/others';
 import type { PodSummary } from '../../api/pods';
 import type { Route } from '../../api/routes';
@@ -11,6 +11,8 @@ import type { Workload } from '../../api/workloads';
 import { linkTo } from '../../app/links';
 import { words } from '../../app/navigation';
 import { others as t } from '../../text/others';
+import { Loading } from '../../ui/Loading';
+import { Outcome } from '../../ui/Outcome';
 import type { Service } from './Overview';
 import { WorkloadCard } from './WorkloadCard';
 
@@ -23,23 +25,33 @@ interface OthersProps {
   project: string;
   resources: Resources;
   pods: PodSummary[];
+  /** podsLoaded means that pods is complete. */
+  podsLoaded: boolean;
   services: Service[];
   routes: Route[];
   /** filter is the part of a name. */
   filter: string;
-  /** empty is shown if there are no objects. */
+  /** empty is shown if the project has neither workloads nor these objects. */
   empty: ReactNode;
+  hasWorkloads: boolean;
+  /** report receives whether there are objects. */
+  report: (any: boolean) => void;
 }
 
 /** Others shows a project's objects that run pods without a rollout, such as bare pods and jobs. */
-export default function Others({ project, resources, pods, services, routes, filter, empty }: OthersProps) {
-  const rights = useRights(project);
+export default function Others({ project, resources, pods, services, routes, podsLoaded, filter, empty, hasWorkloads, report }: OthersProps) {
+  const { rights, error } = useReview(project);
   const offered = useMemo(() => readable([...replicaIDs, ...singleIDs], resources, rights), [resources, rights]);
   const { of, loaded } = useCollections(offered, project);
   const replicas = replicaIDs.flatMap((id) => of(id).filter(isAlone).map((object) => ({ resource: resources.get(id) as Resource, workload: object as unknown as Workload })));
   const singles = useMemo(() => othersOf(of, pods), [of, pods]);
-  if (loaded && replicas.length + singles.length === 0) {
-    return empty;
+  const hasAny = replicas.length + singles.length > 0;
+  useEffect(() => report(hasAny), [report, hasAny]);
+  if (error) {
+    return <Outcome error={error} />;
+  }
+  if (!hasAny && !hasWorkloads) {
+    return rights !== noRights && loaded && podsLoaded ? empty : <Loading />;
   }
   const shown = singles.filter(({ name }) => name.includes(filter));
   return (

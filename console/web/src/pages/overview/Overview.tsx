@@ -46,6 +46,7 @@ function useWorkloads(project: string, resources: Resources) {
 
 function Overview({ project, resources }: { project: string; resources: Resources }) {
   const [filter, setFilter] = useState('');
+  const [hasOthers, setHasOthers] = useState(false);
   const { workloads, snapshots } = useWorkloads(project, resources);
   const podTable = useTable(resources.get('pods') as Resource, project);
   const pods = useMemo(() => summarize(podTable), [podTable]);
@@ -56,6 +57,7 @@ function Overview({ project, resources }: { project: string; resources: Resource
   if (failed?.error) {
     return <Failure error={failed.error} project={project} />;
   }
+  const hasWorkloads = workloads.length > 0;
   const wanted = filter.toLowerCase();
   const shown = workloads.filter(({ workload }) => workload.metadata.name.includes(wanted));
   const loaded = snapshots.every((snapshot) => snapshot.loaded);
@@ -73,7 +75,7 @@ function Overview({ project, resources }: { project: string; resources: Resource
             <Suspense>
               <Warnings project={project} resources={resources} pods={podTable.loaded ? pods : undefined} />
             </Suspense>
-            {workloads.length > 0 && (
+            {(hasWorkloads || hasOthers) && (
               <Toolbar>
                 <ToolbarContent>
                   <ToolbarItem>
@@ -88,8 +90,19 @@ function Overview({ project, resources }: { project: string; resources: Resource
                   <WorkloadCard project={project} resource={resource} workload={workload} pods={pods} services={services.items} routes={routes.items} />
                 </StackItem>
               ))}
-              <Suspense fallback={workloads.length === 0 && <Loading />}>
-                <Others project={project} resources={resources} pods={pods} services={services.items} routes={routes.items} filter={wanted} empty={workloads.length === 0 && <Empty project={project} />} />
+              <Suspense fallback={!hasWorkloads && <Loading />}>
+                <Others
+                  project={project}
+                  resources={resources}
+                  pods={pods}
+                  podsLoaded={podTable.loaded || podTable.error !== undefined}
+                  services={services.items}
+                  routes={routes.items}
+                  filter={wanted}
+                  empty={<Empty project={project} />}
+                  hasWorkloads={hasWorkloads}
+                  report={setHasOthers}
+                />
               </Suspense>
             </Stack>
           </>
