@@ -14,6 +14,15 @@ it('contains variables for values that can be secret', () => {
   expect(templateCommandOf(template, 'blog', { NAME: '', USER: 'ann', DB_PASSWORD: 'opens3same' })).toBe('oc new-app -n blog --template=openshift/page -p NAME= -p USER="$USER" -p DB_PASSWORD="$DB_PASSWORD"');
 });
 
+it('contains placeholders for the parameters of a service that can be secret', () => {
+  const parameters = { size: 1, admin_password: 'opens3same', nested: [{ apiToken: { value: 'opens3same' }, user: 'ann' }] };
+  const objects = [{ kind: 'ServiceInstance', spec: { parameters } }, { kind: 'ServiceBinding', spec: { secretName: 'db' } }] as unknown as KubeObject[];
+  const [instance, binding] = (JSON.parse(createCommandOf(objects, 'blog').replace(/^.*\n/, '').replace(/\nEND$/, '')) as { items: object[] }).items;
+  expect(instance).toMatchObject({ spec: { parameters: { size: 1, admin_password: '<secret>', nested: [{ apiToken: '<secret>', user: 'ann' }] } } });
+  expect(binding).toEqual(objects[1]);
+  expect(parameters.admin_password).toBe('opens3same');
+});
+
 it('creates objects with one command that no value can end', () => {
   const command = createCommandOf([{ kind: 'A', data: 'x\nEND\nrm' } as unknown as KubeObject], 'blog');
   expect(command.split('\n').filter((line) => line === 'END')).toHaveLength(1);

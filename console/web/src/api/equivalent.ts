@@ -16,8 +16,23 @@ export function templateCommandOf({ metadata, parameters = [] }: Template, proje
   return [...['oc', 'new-app', '-n', project, `--template=${metadata.namespace}/${metadata.name}`].map(quote), ...flags].join(' ');
 }
 
-/** createCommandOf returns the oc command that creates objects. */
+/** placeholder replaces a value that can be secret. */
+export const placeholder = '<secret>';
+
+/** withoutSecrets replaces the values that can be secret, at any depth. */
+function withoutSecrets(parameters: unknown): unknown {
+  return JSON.parse(JSON.stringify(parameters, (name, value: unknown) => (secretName.test(name) ? placeholder : value)));
+}
+
+/**
+ * createCommandOf returns the oc command that creates objects. It contains a placeholder for each
+ * parameter of a service that can be secret.
+ */
 export function createCommandOf(objects: KubeObject[], project: string): string {
-  const list = { apiVersion: 'v1', kind: 'List', items: objects };
+  const items = objects.map((object) => {
+    const { spec } = object as KubeObject & { spec?: { parameters?: unknown } };
+    return spec?.parameters === undefined ? object : { ...object, spec: { ...spec, parameters: withoutSecrets(spec.parameters) } };
+  });
+  const list = { apiVersion: 'v1', kind: 'List', items };
   return `oc create -n ${quote(project)} -f - <<'END'\n${JSON.stringify(list, null, 2)}\nEND`;
 }

@@ -167,6 +167,7 @@ export const text = {
     recent: 'Recently used',
     all: 'Everything',
     created: 'The objects have been created',
+    placeholders: (placeholder: string) => `Replace ${placeholder} with the values that can be secret before you run the command.`,
     variables: 'Set the variables with the values that can be secret before you run the command.',
     continue: 'Continue to the overview',
     foreign: (project: string) => `This comes from the project ${project}, whose members decide what it creates and runs`,

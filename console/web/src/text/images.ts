@@ -12,7 +12,7 @@ export const images = {
     selectTag: 'Select a tag',
     noTags: 'The project has no image stream with an image.',
     pull: (project: string, command: string) => `The pods of project ${project} need the permission to pull from this project. A user who manages its roles grants it: ${command}`,
-    unreadable: (reason: string) => `The tag cannot be read: ${reason}`,
+    unreadable: (reason: string) => `The image of the tag cannot be read: ${reason}. You can still deploy it: it then has no service.`,
     image: 'Image',
     imageHelp: 'For example registry.example.com/team/app:1.0',
     imageInvalid: 'Write the name of an image, such as registry.example.com/team/app:1.0',

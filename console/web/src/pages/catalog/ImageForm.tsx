@@ -24,6 +24,9 @@ interface Result {
   error?: Error;
 }
 
+/** keyOf returns the key of a result. A registry and an image stream can use the same name. */
+const keyOf = (image: string, tag?: StreamTag) => `${tag ? 'stream' : 'registry'}:${image}`;
+
 /** Component creates an application from an image in a registry or in an image stream. */
 export function Component() {
   useTitle(text.catalog.image, text.catalog.title);
@@ -37,10 +40,10 @@ export function Component() {
   const [results, setResults] = useState<Record<string, Result>>({});
   const { isBusy, send } = useRequest();
   const image = tag ? `${tag.namespace}/${tag.name}` : reference;
-  const known = own(results, image);
+  const known = own(results, keyOf(image, tag));
   const deployed = { name: name ?? nameOf(tag?.name ?? reference), image, tag, found: known?.found, env, route };
   const envIsValid = isValid(env.map(([key, value]) => ({ name: key, value })));
-  const valid = known !== undefined && !(tag && known.error) && validName(deployed.name) && envIsValid;
+  const valid = known !== undefined && validName(deployed.name) && envIsValid;
   const find = (of: string, request: Promise<Found>) =>
     send(() =>
       request.then(
@@ -51,11 +54,11 @@ export function Component() {
   const choose = (chosen: StreamTag) => {
     setTag(chosen);
     if (chosen.name !== '') {
-      find(`${chosen.namespace}/${chosen.name}`, findTag(chosen));
+      find(keyOf(`${chosen.namespace}/${chosen.name}`, chosen), findTag(chosen));
     }
   };
   return (
-    <CreateForm title={text.catalog.image} description={t.body} project={project} setProject={setProject} valid={valid} objects={() => Promise.resolve({ objects: imageObjects(deployed) })}>
+    <CreateForm title={text.catalog.image} origin={tag?.namespace} description={t.body} project={project} setProject={setProject} valid={valid} objects={() => Promise.resolve({ objects: imageObjects(deployed) })}>
       <FormGroup label={t.from} fieldId="image-from">
         <FormSelect id="image-from" value={tag ? 'stream' : 'registry'} onChange={(_, from) => setTag(from === 'stream' ? { namespace: project || sharedNamespace, name: '' } : undefined)}>
           {Object.entries(t.froms).map(([value, label]) => (
@@ -66,7 +69,7 @@ export function Component() {
       {tag ? (
         <StreamTagField project={project} tag={tag} change={choose} />
       ) : (
-        <ReferenceField reference={reference} change={setReference} isBusy={isBusy} find={project === '' ? undefined : () => find(reference, findImage(project, reference))} />
+        <ReferenceField reference={reference} change={setReference} isBusy={isBusy} find={project === '' ? undefined : () => find(keyOf(reference), findImage(project, reference))} />
       )}
       {known?.error && <Alert isInline isLiveRegion component="h2" variant="warning" title={tag ? t.unreadable(known.error.message) : t.notFound(known.error.message)} />}
       {known?.found && <FoundImage found={known.found} />}

@@ -5,6 +5,7 @@ import { useObjects } from '../../api/hooks';
 import { useProjects } from '../../api/projects';
 import { quote } from '../../api/source';
 import { images } from '../../text/images';
+import { Outcome } from '../../ui/Outcome';
 
 const t = images.deploy;
 
@@ -40,6 +41,7 @@ export function StreamTagField({ project, tag: { namespace, name }, change }: St
           ))}
         </FormSelect>
       </FormGroup>
+      <Outcome error={streams.loaded ? undefined : streams.error} />
       {streams.loaded && tags.length === 0 && <p>{t.noTags}</p>}
       {isForeign && <Alert isInline component="h2" variant="info" title={t.pull(project, command)} />}
     </>

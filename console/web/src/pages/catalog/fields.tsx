@@ -1,4 +1,5 @@
 import { FormGroup, NumberInput, TextInput } from '@patternfly/react-core';
+import { placeholder } from '../../api/equivalent';
 import { validName } from '../../api/projects';
 import { validURI, type Origin } from '../../api/source';
 import { text } from '../../text/en';
@@ -66,6 +67,7 @@ export function Command({ command }: { command: string }) {
         {command}
       </Copyable>
       {command.includes('="$') && <p>{t.variables}</p>}
+      {command.includes(placeholder) && <p>{t.placeholders(placeholder)}</p>}
     </FormGroup>
   );
 }
