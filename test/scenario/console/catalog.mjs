@@ -9,6 +9,12 @@ const root = `${address}/console/project/${project}`;
 /** buildTimeout is the maximum time of a build, which runs beside other tests. */
 const buildTimeout = 180_000;
 
+/** maxReloads is the maximum number of times that the page of a new route is loaded again. */
+const maxReloads = 30;
+
+/** isSoonVisible reports whether an element appears while a page is being displayed. */
+const isSoonVisible = (element) => element.waitFor({ timeout: 2_000 }).then(() => true, () => false);
+
 await open(async (page, context) => {
   await logIn(page, 'developer', '/console/');
   await page.getByRole('heading', { name: 'Catalog', level: 1 }).waitFor();
@@ -109,7 +115,12 @@ await open(async (page, context) => {
   await site.getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
   const opened = context.waitForEvent('page');
   await site.getByRole('link', { name: /^http:\/\/site/ }).click();
-  await (await opened).getByRole('heading', { name: 'Built from source' }).waitFor();
+  const application = await opened;
+  const heading = application.getByRole('heading', { name: 'Built from source' });
+  for (let attempt = 1; !(await isSoonVisible(heading)); attempt++) {
+    expect(attempt < maxReloads, 'the route does not lead to the application');
+    await application.reload(); // routers know the pods of a route later than the overview
+  }
 
   // Another application runs the same image, from its image stream.
   await page.goto(`${address}/console/catalog/image?project=${project}`);
@@ -126,12 +137,13 @@ await open(async (page, context) => {
   await page.goto(`${root}/deploymentconfigs.apps.openshift.io/site/pods`);
   await page.getByRole('link', { name: /^site-1-/ }).click();
   await page.getByRole('link', { name: 'Terminal', exact: true }).or(page.getByRole('tab', { name: 'Terminal', exact: true })).click();
-  await page.locator('.xterm-screen').click();
+  await page.locator('.xterm-helper-textarea').focus();
+  await page.getByText(/[$#] $/).first().waitFor({ state: 'attached' });
   await page.keyboard.type('tr a-z A-Z < /www/index.html\n');
   await page.getByText('BUILT FROM SOURCE').first().waitFor({ state: 'attached' });
 
   await page.getByRole('link', { name: 'Quota and limits' }).click();
   await page.getByText(/^[1-9]\d* of 20$/).waitFor();
   // The server does not connect to its own network on behalf of a user. All host names of routes
-  // lead to the cluster.
-}, { expected: /status of 502/, args: [`--host-resolver-rules=MAP * ${new URL(address).hostname}`] });
+  // lead to the cluster. A router responds with 503 until it knows the pods of a route.
+}, { expected: /status of 50[23]/, args: [`--host-resolver-rules=MAP * ${new URL(address).hostname}`] });
