@@ -186,7 +186,7 @@ func TestEveryOperationCallsItsFunction(t *testing.T) {
 			t.Errorf("got %v, %v; want %v", got, err, want)
 		}
 	}
-	name, err := d.VolumeName(ctx, volume)
+	name, _, err := d.VolumeName(ctx, volume)
 	check(name, err, "n~pv1")
 	device, err := d.Attach(ctx, volume, "here")
 	check(device, err, "/dev/a")
