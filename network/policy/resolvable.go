@@ -71,8 +71,8 @@ func decision(names map[string]bool, query string) (allowed, exists bool) {
 	return names[rules[0]], true
 }
 
-// set replaces the restrictions. They are in effect even if set cannot write the file; the next call
-// writes it.
+// set replaces the restrictions. They are in effect even if set cannot write the file. The next
+// call writes it.
 func (r *Resolvable) set(desired resolvable) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -117,8 +117,8 @@ func (s snapshot) resolvable() (result resolvable) {
 }
 
 // resolvableNames returns the names in a firewall's rules. The first rule that matches a name
-// decides. Therefore, a rule has no effect after a rule that matches the same or more names. Without
-// such rules, a rule that matches fewer names is first.
+// decides. Therefore, a rule has no effect after a rule that matches the same or more names. Of the
+// remaining rules that match a name, the longest is first.
 func resolvableNames(rules []networkv1.EgressNetworkPolicyRule) map[string]bool {
 	names := map[string]bool{}
 	for _, rule := range rules {
