@@ -1,5 +1,5 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
-import { act, cleanup, fireEvent, render, screen, waitFor } from '@testing-library/react';
+import { act, cleanup, configure, fireEvent, render, screen, waitFor } from '@testing-library/react';
 import { MemoryRouter, Route, Routes } from 'react-router';
 import { afterEach, expect, it, vi } from 'vitest';
 import type { Resource } from '../../api/discovery';
@@ -9,6 +9,8 @@ import { text } from '../../text/en';
 import Others from './Others';
 import { Component } from './Overview';
 
+configure({ asyncUtilTimeout: 10_000 }); // the machine can be busy
+vi.setConfig({ testTimeout: 30_000 });
 afterEach(cleanup);
 
 const resources = new Map(
