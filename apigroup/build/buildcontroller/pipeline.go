@@ -82,9 +82,9 @@ func (l *buildController) awaitJenkins(ctx context.Context, build *buildv1.Build
 	return controller.RequeueAfter(instanceRequeueInterval)
 }
 
-// keysOfJenkins returns the keys of unfinished pipelines when a Jenkins service changes. Without the
-// service, Slipway's Jenkinsfile runner runs those that Jenkins has not started. With the service,
-// they no longer block other builds of their configuration.
+// keysOfJenkins returns the keys of unfinished pipelines when a Jenkins service changes. Without
+// the service, Slipway's Jenkinsfile runner runs those that Jenkins has not started. With the
+// service, they no longer block other builds of their configuration.
 func (l *buildController) keysOfJenkins(object any) (keys []controller.Key) {
 	service := object.(*corev1.Service)
 	if service.Name != l.JenkinsService {
