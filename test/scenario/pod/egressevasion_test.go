@@ -76,8 +76,8 @@ func checkTunnel(t *testing.T, c *kit.Cluster, o *outside) {
 		}
 		return nil
 	})
-	o.set("www.foo.com.", "A 203.0.113.1")
-	c.Apply(firewall("default", "Allow www.foo.com", "Deny 0.0.0.0/0"))
+	o.set("www.allowed.example.net.", "A 203.0.113.1")
+	c.Apply(firewall("default", "Allow www.allowed.example.net", "Deny 0.0.0.0/0"))
 	c.OC("annotate", "egressnetworkpolicy", "default", "slipway.openshift.io/resolve=allowed-names")
 	c.WaitFor("rejection of names that no rule allows", func(context.Context) error {
 		if _, name := send(); o.received(name) {
@@ -85,7 +85,7 @@ func checkTunnel(t *testing.T, c *kit.Cluster, o *outside) {
 		}
 		return nil
 	})
-	waitExternal(c, "www.foo.com", "203.0.113.1")
+	waitExternal(c, "www.allowed.example.net", "203.0.113.1")
 	c.Kill("node")
 	c.WaitFor("node process after kill -9", func(context.Context) error {
 		output, name := send()
@@ -97,5 +97,5 @@ func checkTunnel(t *testing.T, c *kit.Cluster, o *outside) {
 		}
 		return nil
 	})
-	waitExternal(c, "www.foo.com", "203.0.113.1")
+	waitExternal(c, "www.allowed.example.net", "203.0.113.1")
 }
