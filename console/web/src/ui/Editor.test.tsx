@@ -62,10 +62,13 @@ describe('Editor', () => {
   });
 
   it('does not insert files that are too large', async () => {
-    const { view, onChange } = await show();
+    const { view, onChange, update } = await show();
+    update('a: 1\nb: 2\nc: 3\n', false);
     const drop = new Event('drop', { bubbles: true, cancelable: true });
-    Object.assign(drop, { dataTransfer: { files: [{ size: 5 << 20 }], getData: () => '' } });
+    Object.assign(drop, { dataTransfer: { files: [{ size: 5 << 20, text: () => Promise.resolve('large') }], getData: () => '' } });
     view().contentDOM.dispatchEvent(drop);
+    expect(drop.defaultPrevented).toBe(true);
+    await new Promise((resolve) => setTimeout(resolve));
     expect(onChange).not.toHaveBeenCalled();
   });
 });

@@ -158,13 +158,19 @@ export function samePlace(before: Text, after: Text, position: number): number {
   return from + Math.min(column, length);
 }
 
-/** dropFile inserts the contents of dropped files, each as a document. */
+/**
+ * dropFile inserts the contents of dropped files, each as a document. It ignores files that are too
+ * large, which CodeMirror would insert.
+ */
 function dropFile(event: DragEvent, editor: EditorView): boolean {
   const files = [...(event.dataTransfer?.files ?? [])];
-  if (files.length === 0 || files.reduce((sum, { size }) => sum + size, 0) > maxBytes) {
+  if (files.length === 0) {
     return false;
   }
   event.preventDefault();
+  if (files.reduce((sum, { size }) => sum + size, 0) > maxBytes) {
+    return true;
+  }
   void Promise.all(files.map((file) => file.text())).then((contents) =>
     editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: contents.map((content) => content.trimEnd() + '\n').join('---\n') } }),
   );
