@@ -15,7 +15,8 @@ import (
 )
 
 // The program is a copy, because the kernel keeps pages that other processes have mapped. The copy
-// is on a disk, because the kernel would also keep the pages of a tmpfs.
+// is on a disk, because the kernel would also keep the pages of a tmpfs. The copy is written to the
+// disk, because the kernel does not release pages that it has not written yet.
 func TestProgramOfReadyProcessIsReleased(t *testing.T) {
 	original, err := exec.LookPath("sleep")
 	if err != nil {
@@ -31,9 +32,7 @@ func TestProgramOfReadyProcessIsReleased(t *testing.T) {
 	}
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "sleep")
-	if err := os.WriteFile(program, content, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	writeToDisk(t, program, content)
 	process := Process{
 		Name: "worker", Components: []ComponentStatus{{Name: "worker"}}, Command: []string{program, "1000"},
 		LogFile: filepath.Join(dir, "log", "worker.log"), StopTimeout: time.Second,
@@ -48,6 +47,19 @@ func TestProgramOfReadyProcessIsReleased(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil && !errors.Is(err, ErrStopped) {
 		t.Error(err)
+	}
+}
+
+// writeToDisk creates a program and waits until the disk contains it.
+func writeToDisk(t *testing.T, program string, content []byte) {
+	t.Helper()
+	file, err := os.OpenFile(program, os.O_WRONLY|os.O_CREATE, 0o700)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = file.Write(content)
+	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
+		t.Fatal(err)
 	}
 }
 
