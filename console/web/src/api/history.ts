@@ -1,3 +1,4 @@
+import { pathOf } from './discovery';
 import { patch, post, put, unchanged } from './http';
 import type { KubeObject, LooseObject } from './types';
 import type { Container } from './workloads';
@@ -67,8 +68,8 @@ export function revisionsID(object: LooseObject): string {
 
 /** revisionsPath returns the path of the collection that contains a workload's revisions. */
 export function revisionsPath(object: LooseObject): string {
-  const [name, group] = revisionsID(object).split('.');
-  return `${group === undefined ? '/api/v1' : `/apis/${group}/v1`}/namespaces/${encodeURIComponent(object.metadata.namespace ?? '')}/${name}`;
+  const [name = '', group = ''] = revisionsID(object).split('.');
+  return pathOf({ name, group, version: 'v1', namespaced: true }, object.metadata.namespace);
 }
 
 /** revisionsOf returns a workload's revisions, newest first. */

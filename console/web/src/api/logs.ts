@@ -205,15 +205,15 @@ export class LogStream extends Store<LogState> {
     if (second !== undefined && second === this.since) {
       this.recent.set(line, (this.recent.get(line) ?? 0) + 1);
     }
-    this.lines.push(this.shown(line));
+    this.lines.push(this.shown(line, second !== undefined));
   }
 
-  private shown(line: string): string {
-    return this.withTimes || secondOf(line) === undefined ? line : line.replace(timePattern, '');
+  private shown(line: string, hasTime: boolean): string {
+    return this.withTimes || !hasTime ? line : line.replace(timePattern, '');
   }
 
   private publish(change: Partial<LogState>): void {
-    const lines = this.rest === '' || this.repeated.size > 0 ? [...this.lines] : [...this.lines, this.shown(this.rest)];
+    const lines = this.rest === '' || this.repeated.size > 0 ? [...this.lines] : [...this.lines, this.shown(this.rest, secondOf(this.rest) !== undefined)];
     this.set({ ...this.get(), lines, dropped: this.dropped, ...change });
   }
 }

@@ -80,11 +80,15 @@ export function notable(events: Event[], dismissed: string[]): Event[] {
   return newestFirst(relevant.filter((event) => !dismissed.includes(event.metadata.uid))).slice(0, maxNotifications);
 }
 
+const eventsPath = (project: string) => `/api/v1/namespaces/${encodeURIComponent(project)}/events`;
+
+/** useWarningEvents watches a project's events of type Warning. */
+export const useWarningEvents = (project: string): Event[] => useObjects<Event>(eventsPath(project), { fieldSelector: warnings }).items;
+
 /** useNotifications watches a project's notifications, newest first. */
 export function useNotifications(project: string): Notifications {
-  const path = `/api/v1/namespaces/${encodeURIComponent(project)}/events`;
-  const failed = useObjects<Event>(path, { fieldSelector: warnings }).items;
-  const regular = useObjects<Event>(path, { fieldSelector: others }).items;
+  const failed = useWarningEvents(project);
+  const regular = useObjects<Event>(eventsPath(project), { fieldSelector: others }).items;
   const { read, dismissed } = useStore(marks);
   return useMemo(() => {
     const shown = notable([...failed, ...regular], dismissed);

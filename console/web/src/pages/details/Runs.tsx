@@ -7,7 +7,7 @@ import { pipelines as t } from '../../text/pipelines';
 import { Age } from '../../ui/Age';
 import { DataTable, type DataColumn } from '../../ui/DataTable';
 import { Loading } from '../../ui/Loading';
-import { BuildPhase, type Build } from '../overview/Builds';
+import { BuildPhase, newestBuilds, type Build } from '../overview/Builds';
 import { buildsPath, Stages } from './Pipeline';
 
 /** maxRuns is the maximum number of builds on a build configuration's page. */
@@ -20,7 +20,7 @@ export default function Runs({ config }: { config: LooseObject }) {
   if (!loaded) {
     return <Loading />;
   }
-  const newest = [...items].sort((a, b) => b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp)).slice(0, maxRuns);
+  const newest = newestBuilds(items, maxRuns);
   const columns: DataColumn<Build>[] = isPipeline(config)
     ? [{ title: t.stages, cell: (build) => <Stages stages={stagesOf(build as unknown as LooseObject)} /> }]
     : [

@@ -16,6 +16,11 @@ const maxBuilds = 5;
 
 const colors: Record<string, 'green' | 'red' | 'blue' | 'grey'> = { Complete: 'green', Failed: 'red', Error: 'red', Running: 'blue', Pending: 'blue', New: 'blue' };
 
+/** newestBuilds returns at most a number of builds, newest first. */
+export function newestBuilds(builds: Build[], max: number): Build[] {
+  return [...builds].sort((a, b) => b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp)).slice(0, max);
+}
+
 /** BuildPhase is the label with a build's phase. */
 export function BuildPhase({ phase = '' }: { phase?: string | undefined }) {
   return <Label color={own(colors, phase) ?? 'grey'}>{phase || '-'}</Label>;
@@ -30,7 +35,7 @@ export function Builds({ project, resources }: { project: string; resources: Res
 /** Latest is a list, because the styles and scripts of tables are a tenth of the page's size. */
 function Latest({ path, project }: { path: string; project: string }) {
   const { items } = useObjects<Build>(path);
-  const latest = [...items].sort((a, b) => b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp)).slice(0, maxBuilds);
+  const latest = newestBuilds(items, maxBuilds);
   if (latest.length === 0) {
     return null;
   }

@@ -3,13 +3,14 @@ import { useMemo, useState } from 'react';
 import { Link } from 'react-router';
 import { readable, useCollections } from '../../api/collections';
 import { pathOf, type Resource, type Resources } from '../../api/discovery';
-import { newestFirst, type Event } from '../../api/events';
+import { newestFirst } from '../../api/events';
 import { useObjects, useRights, useTables } from '../../api/hooks';
 import type { PodSummary } from '../../api/pods';
 import type { LooseObject } from '../../api/types';
 import { ids, type Warning } from '../../api/warnings/state';
 import { keyOf, warningsOf } from '../../api/warnings/warnings';
 import { linkTo } from '../../app/links';
+import { useWarningEvents } from '../../app/notifications/notifications';
 import { text } from '../../text/en';
 import { warnings as t } from '../../text/warnings';
 
@@ -33,7 +34,7 @@ function useWarnings({ project, resources, pods }: WarningsProps): Warning[] {
   const { snapshots, loaded } = useCollections(offered, project);
   const [secrets] = useTables(readable(['secrets'], resources, rights), project);
   const { items: waiting } = useObjects<LooseObject>(pathOf(resources.get('pods') as Resource, project), { fieldSelector: 'status.phase=Pending' });
-  const { items: refusals } = useObjects<Event>(`/api/v1/namespaces/${project}/events`, { fieldSelector: 'reason=FailedCreate' });
+  const failures = useWarningEvents(project); // the notifications watch them, too
   return useMemo(() => {
     if (offered.length === 0 || !loaded || !pods) {
       return []; // an object can only be missing in a complete collection
@@ -43,8 +44,8 @@ function useWarnings({ project, resources, pods }: WarningsProps): Warning[] {
       return snapshot?.loaded ? snapshot.items : undefined;
     };
     const names = secrets?.loaded ? new Set(secrets.items.map(({ metadata }) => metadata.name)) : undefined;
-    return warningsOf({ project, of, pods, waiting, secrets: names, refusals: newestFirst(refusals) });
-  }, [project, offered, loaded, snapshots, pods, secrets, waiting, refusals]);
+    return warningsOf({ project, of, pods, waiting, secrets: names, refusals: newestFirst(failures.filter(({ reason }) => reason === 'FailedCreate')) });
+  }, [project, offered, loaded, snapshots, pods, secrets, waiting, failures]);
 }
 
 /** Warnings lists objects that do not work, with remedies and links to their pages. */
