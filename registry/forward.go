@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"log"
 	"net"
@@ -14,8 +13,6 @@ import (
 	"time"
 
 	"github.com/distribution/distribution/v3/registry/api/errcode"
-
-	"github.com/slipway-platform/slipway/internal/keypair"
 )
 
 // forwardTimeout is the timeout for connecting to the registry.
@@ -43,28 +40,21 @@ func (f *Forward) Run(ctx context.Context, ready func()) error {
 	}
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(authorities)
-	listener, err := net.Listen("tcp", f.Address)
+	listener, err := listen(f.Address)
 	if err != nil {
-		return fmt.Errorf("listen for registry (slipway.registry.bindAddress in master-config.yaml): %w", err)
+		return err
 	}
 	transport := &http.Transport{
 		DialContext: f.dial, TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}, IdleConnTimeout: time.Minute,
 	}
 	defer transport.CloseIdleConnections()
-	front := frontOf(ctx, &httputil.ReverseProxy{
+	return serve(ctx, listener, f.CertFile, f.KeyFile, &httputil.ReverseProxy{
 		// The registry's responses contain the host of the request.
 		Rewrite:      func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "https", f.Host },
 		Transport:    transport,
 		ErrorLog:     log.New(discard{}, "", 0), // the client gets the error
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { serveError(w, unavailable(err)) },
-	})
-	front.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: keypair.Loader(f.CertFile, f.KeyFile)}
-	defer context.AfterFunc(ctx, func() { shutDown(front, 5*time.Second) })()
-	ready()
-	if err := front.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve registry: %w", err)
-	}
-	return nil
+	}, ready)
 }
 
 // dial connects to the registry. It ignores the address, which is a name.

@@ -92,16 +92,30 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	defer server.close()
-	listener, err := net.Listen("tcp", r.Address)
+	listener, err := listen(r.Address)
 	if err != nil {
-		return fmt.Errorf("listen for registry (slipway.registry.bindAddress in master-config.yaml): %w", err)
+		return err
 	}
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
 	tasks.Go(func() { r.announce(ctx) })
 	tasks.Go(func() { server.collectGarbage(ctx, r.note) })
-	front := frontOf(ctx, server)
-	front.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: keypair.Loader(r.CertFile, r.KeyFile)}
+	return serve(ctx, listener, r.CertFile, r.KeyFile, server, ready)
+}
+
+// listen listens on a master's address for the registry.
+func listen(address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen for registry (slipway.registry.bindAddress in master-config.yaml): %w", err)
+	}
+	return listener, nil
+}
+
+// serve serves requests on a master until ctx is done.
+func serve(ctx context.Context, listener net.Listener, certFile, keyFile string, handler http.Handler, ready func()) error {
+	front := frontOf(ctx, handler)
+	front.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: keypair.Loader(certFile, keyFile)}
 	defer context.AfterFunc(ctx, func() { shutDown(front, 5*time.Second) })()
 	ready()
 	if err := front.ServeTLS(listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
