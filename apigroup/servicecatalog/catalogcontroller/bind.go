@@ -177,10 +177,7 @@ func (r *reconciler) pollBinding(ctx context.Context, binding *v1beta1.ServiceBi
 	case err != nil && ctx.Err() != nil:
 		return nil
 	}
-	expired := r.expired(status.OperationStartTime) || !deletes && exceedsPlan(target.offer, status.OperationStartTime)
-	if expired && (err != nil || state.State == osb.InProgress) {
-		state, err = &osb.State{State: osb.Failed, Description: "The operation did not end in time"}, nil
-	}
+	state, err = r.limit(state, err, status.OperationStartTime, target.offer, deletes)
 	switch {
 	case err != nil:
 		return r.pollBindingAgain(ctx, binding, deletes, osb.State{Description: err.Error(), RetryAfter: retryDelay(err)})

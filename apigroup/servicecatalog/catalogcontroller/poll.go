@@ -34,10 +34,7 @@ func (r *reconciler) pollInstance(ctx context.Context, instance *v1beta1.Service
 	if result, ok := r.interrupted(ctx, err); ok {
 		return result
 	}
-	expired := r.expired(status.OperationStartTime) || !deletes && exceedsPlan(offer, status.OperationStartTime)
-	if expired && (err != nil || state.State == osb.InProgress) {
-		state, err = &osb.State{State: osb.Failed, Description: "The operation did not end in time"}, nil
-	}
+	state, err = r.limit(state, err, status.OperationStartTime, offer, deletes)
 	switch {
 	case err != nil:
 		// The state is unknown, so poll the operation again.
@@ -69,11 +66,18 @@ func (r *reconciler) pollInstance(ctx context.Context, instance *v1beta1.Service
 	return r.failed(ctx, instance, p, refused, refused, message, 0)
 }
 
-// exceedsPlan reports whether an operation takes longer than the plan allows. It does not apply to
-// deletions, because an instance that the broker still deletes must not be forgotten.
-func exceedsPlan(offer *offer, start *metav1.Time) bool {
-	seconds := offer.plan.MaximumPollingDurationSeconds
-	return seconds > 0 && start != nil && time.Since(start.Time).Seconds() > float64(seconds)
+// limit returns the state of an operation that was polled. An operation that takes longer than the
+// retry timeout or the plan allows has failed. The plan's limit does not apply to deletions, because
+// an instance that the broker still deletes must not be forgotten.
+func (r *reconciler) limit(state *osb.State, err error, start *metav1.Time, offer *offer, deletes bool) (*osb.State, error) {
+	expired := r.expired(start)
+	if seconds := offer.plan.MaximumPollingDurationSeconds; seconds > 0 && start != nil && !deletes {
+		expired = expired || time.Since(start.Time).Seconds() > float64(seconds)
+	}
+	if expired && (err != nil || state.State == osb.InProgress) {
+		return &osb.State{State: osb.Failed, Description: "The operation did not end in time"}, nil
+	}
+	return state, err
 }
 
 // showDashboard retrieves an instance's dashboard URL, which some brokers return only after an
