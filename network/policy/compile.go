@@ -66,6 +66,7 @@ func compile(s snapshot) *ruleset {
 		snapshot: s, inNamespace: s.byNamespace(), result: newRuleset(s.family), sets: map[string]measuredSet{},
 		chainsOf: map[direction]map[netip.Addr][]string{egress: {}, ingress: {}},
 	}
+	// Peers that select the project "default" also select the hosts, even if the project has no pods.
 	c.inNamespace[metav1.NamespaceDefault] = c.inNamespace[metav1.NamespaceDefault]
 	projects := s.projects()
 	budgets := s.budgets(projects)

@@ -120,18 +120,18 @@ func Isolation(name string, networks Networks) func(ctx context.Context, from, t
 		if separate, err := t.separates(ctx, from, to); err != nil || separate {
 			return separate, err
 		}
-		isolated := map[direction]netip.Addr{egress: from}
+		directions := []direction{egress}
 		if !networks.isPod(to) {
-			isolated[external] = from
+			directions = append(directions, external)
 		} else if closed, err := t.isolates(ctx, to); err != nil || closed {
 			return closed, err
 		}
-		for d, address := range isolated {
+		for _, d := range directions {
 			pods, err := t.nft.ListElements(ctx, "map", d.podMap())
 			if err != nil {
 				return false, fmt.Errorf("list isolated pods: %w", err)
 			}
-			if slices.ContainsFunc(pods, func(e *knftables.Element) bool { return e.Key[0] == address.String() }) {
+			if slices.ContainsFunc(pods, func(e *knftables.Element) bool { return e.Key[0] == from.String() }) {
 				return true, nil
 			}
 		}
