@@ -83,19 +83,28 @@ func measureAPI(ctx context.Context, server clientrest.Interface) ([]apiTimes, e
 	watch := func(r apiResource, number int) error { return watchOne(ctx, server, r, number) }
 	var times []apiTimes
 	for i, request := range []func(apiResource, int) error{create, read, list, watch} {
-		result := apiTimes{verb: apiVerbs[i]}
-		for number := range apiCount {
-			for side, resource := range apiResources {
-				start := time.Now()
-				if err := request(resource, number); err != nil {
-					return nil, fmt.Errorf("%s %s: %w", result.verb, resource.path, err)
-				}
-				result.times[side] = append(result.times[side], time.Since(start))
-			}
+		result, err := timeRequests(apiVerbs[i], apiCount, request)
+		if err != nil {
+			return nil, err
 		}
 		times = append(times, result)
 	}
 	return times, removeObjects(ctx, server)
+}
+
+// timeRequests measures requests for both resources, which alternate.
+func timeRequests(verb string, count int, request func(r apiResource, number int) error) (apiTimes, error) {
+	result := apiTimes{verb: verb}
+	for number := range count {
+		for side, resource := range apiResources {
+			start := time.Now()
+			if err := request(resource, number); err != nil {
+				return apiTimes{}, fmt.Errorf("%s %s: %w", verb, resource.path, err)
+			}
+			result.times[side] = append(result.times[side], time.Since(start))
+		}
+	}
+	return result, nil
 }
 
 // removeObjects removes all objects of both resources.

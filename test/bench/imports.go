@@ -229,9 +229,10 @@ func (i *importer) watchMemory(ctx context.Context, most *float64) (stop func())
 	go func() {
 		defer close(done)
 		_ = poll(ctx, 200*time.Millisecond, func(context.Context) (bool, error) {
-			now, err := i.memory()
-			*most = max(*most, now)
-			return false, err
+			if now, err := i.memory(); err == nil {
+				*most = max(*most, now)
+			}
+			return false, nil
 		})
 	}()
 	return func() { cancel(); <-done }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"time"
 
 	clientrest "k8s.io/client-go/rest"
 
@@ -28,25 +27,19 @@ func measureLists(ctx context.Context, server clientrest.Interface) ([]apiTimes,
 			return nil, fmt.Errorf("create %s: %w", resource.path, err)
 		}
 	}
-	list := func(r apiResource) error {
+	list := func(r apiResource, _ int) error {
 		_, err := server.Get().AbsPath(r.path).DoRaw(ctx)
 		return err
 	}
-	watch := func(r apiResource) error { return watchInitial(ctx, server, r) }
+	watch := func(r apiResource, _ int) error { return watchInitial(ctx, server, r) }
 	var times []apiTimes
 	for _, step := range []struct {
 		verb string
-		do   func(apiResource) error
+		do   func(apiResource, int) error
 	}{{fmt.Sprintf("list of %d", listCount), list}, {fmt.Sprintf("start of a watch of %d", listCount), watch}} {
-		result := apiTimes{verb: step.verb}
-		for range listTimes {
-			for side, resource := range apiResources {
-				start := time.Now()
-				if err := step.do(resource); err != nil {
-					return nil, fmt.Errorf("%s %s: %w", step.verb, resource.path, err)
-				}
-				result.times[side] = append(result.times[side], time.Since(start))
-			}
+		result, err := timeRequests(step.verb, listTimes, step.do)
+		if err != nil {
+			return nil, err
 		}
 		times = append(times, result)
 	}

@@ -163,7 +163,7 @@ type contender struct {
 }
 
 // measureSides measures rounds of both contenders, which take turns. It returns each contender's
-// rounds.
+// rounds. Two builds are not loaded in the last round: a single value has no range.
 func measureSides(ctx context.Context, work string, compared [2]contender, o options) (sides [2][]round, err error) {
 	for number := range o.rounds {
 		for i, contender := range compared {
@@ -172,7 +172,7 @@ func measureSides(ctx context.Context, work string, compared [2]contender, o opt
 				return sides, err
 			}
 			fmt.Fprintf(os.Stderr, "round %d of %d, %s:", number+1, o.rounds, contender.name)
-			result, err := measure(ctx, h, contender.open, o, number == o.rounds-1)
+			result, err := measure(ctx, h, contender.open, o, o.base == "" && number == o.rounds-1)
 			fmt.Fprintln(os.Stderr)
 			if err != nil {
 				return sides, fmt.Errorf("measure %s: %w", contender.name, err)

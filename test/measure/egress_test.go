@@ -64,10 +64,15 @@ func (d *departures) until(ctx context.Context, source string) (time.Duration, e
 	return 0, fmt.Errorf("wait for a datagram with the source address %s: %w", source, ctx.Err())
 }
 
+// arrivalTimeout is the timeout for a datagram from an egress address.
+const arrivalTimeout = 2 * time.Minute
+
 // mustArrive waits until a datagram arrives with a source address.
 func (d *departures) mustArrive(t *testing.T, source string) time.Duration {
 	t.Helper()
-	duration, err := d.until(t.Context(), source)
+	ctx, cancel := context.WithTimeout(t.Context(), arrivalTimeout)
+	defer cancel()
+	duration, err := d.until(ctx, source)
 	if err != nil {
 		t.Fatal(err)
 	}

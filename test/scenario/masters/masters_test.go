@@ -124,7 +124,6 @@ func checkRegistry(t *testing.T, c *kit.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings.NextProtos = nil // the client uses HTTP/1.1
 	client := http.Client{Transport: &http.Transport{DialContext: c.Dial, TLSClientConfig: settings, DisableKeepAlives: true}}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://%s:5000/v2/", c.Address), nil)
 	if err != nil {
