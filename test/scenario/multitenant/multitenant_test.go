@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -186,7 +187,11 @@ spec:
 // marker returns a word that occurs in the command line of a pod's server and of no other process.
 func (t tenant) marker(pod string) string { return t.Namespace + "-" + pod }
 
-// findNetwork returns the path to a pod's network namespace.
+// firstProcess matches the status in /proc of a container's first process.
+var firstProcess = regexp.MustCompile(`(?m)^NSpid:.*\t1$`)
+
+// findNetwork returns the path to a pod's network namespace. For each request, httpd forks a child
+// with the same command line, which exits soon.
 func (t tenant) findNetwork(test *testing.T, pod string) string {
 	test.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*")
@@ -195,7 +200,8 @@ func (t tenant) findNetwork(test *testing.T, pod string) string {
 	}
 	for _, process := range processes {
 		line, _ := os.ReadFile(filepath.Join(process, "cmdline"))
-		if bytes.HasSuffix(line, []byte("\x00/tmp/"+t.marker(pod)+"\x00")) { // httpd's last argument
+		status, _ := os.ReadFile(filepath.Join(process, "status"))
+		if bytes.HasSuffix(line, []byte("\x00/tmp/"+t.marker(pod)+"\x00")) && firstProcess.Match(status) { // httpd's last argument
 			return filepath.Join(process, "ns", "net")
 		}
 	}
