@@ -201,7 +201,8 @@ func (t tenant) findNetwork(test *testing.T, pod string) string {
 	for _, process := range processes {
 		line, _ := os.ReadFile(filepath.Join(process, "cmdline"))
 		status, _ := os.ReadFile(filepath.Join(process, "status"))
-		if bytes.HasSuffix(line, []byte("\x00/tmp/"+t.marker(pod)+"\x00")) && firstProcess.Match(status) { // httpd's last argument
+		// The marker is in httpd's last argument.
+		if bytes.HasSuffix(line, []byte("\x00/tmp/"+t.marker(pod)+"\x00")) && firstProcess.Match(status) {
 			return filepath.Join(process, "ns", "net")
 		}
 	}
