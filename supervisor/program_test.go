@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
@@ -32,7 +33,9 @@ func TestProgramOfReadyProcessIsReleased(t *testing.T) {
 	}
 	defer os.RemoveAll(dir)
 	program := filepath.Join(dir, "sleep")
-	writeToDisk(t, program, content)
+	if err := atomicfile.Write(program, content, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	process := Process{
 		Name: "worker", Components: []ComponentStatus{{Name: "worker"}}, Command: []string{program, "1000"},
 		LogFile: filepath.Join(dir, "log", "worker.log"), StopTimeout: time.Second,
@@ -47,19 +50,6 @@ func TestProgramOfReadyProcessIsReleased(t *testing.T) {
 	cancel()
 	if err := <-done; err != nil && !errors.Is(err, ErrStopped) {
 		t.Error(err)
-	}
-}
-
-// writeToDisk creates a program and waits until the disk contains it.
-func writeToDisk(t *testing.T, program string, content []byte) {
-	t.Helper()
-	file, err := os.OpenFile(program, os.O_WRONLY|os.O_CREATE, 0o700)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = file.Write(content)
-	if err := errors.Join(err, file.Sync(), file.Close()); err != nil {
-		t.Fatal(err)
 	}
 }
 

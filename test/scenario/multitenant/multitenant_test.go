@@ -200,9 +200,10 @@ func (t tenant) findNetwork(test *testing.T, pod string) string {
 	}
 	for _, process := range processes {
 		line, _ := os.ReadFile(filepath.Join(process, "cmdline"))
-		status, _ := os.ReadFile(filepath.Join(process, "status"))
-		// The marker is in httpd's last argument.
-		if bytes.HasSuffix(line, []byte("\x00/tmp/"+t.marker(pod)+"\x00")) && firstProcess.Match(status) {
+		if !bytes.HasSuffix(line, []byte("\x00/tmp/"+t.marker(pod)+"\x00")) { // httpd's last argument
+			continue
+		}
+		if status, _ := os.ReadFile(filepath.Join(process, "status")); firstProcess.Match(status) {
 			return filepath.Join(process, "ns", "net")
 		}
 	}
