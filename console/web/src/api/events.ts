@@ -12,6 +12,11 @@ export interface Event extends KubeObject {
   series?: { count?: number; lastObservedTime?: string };
 }
 
+/** eventsPath returns the path of a project's events, or of all events without a project. */
+export function eventsPath(project?: string): string {
+  return project === undefined ? '/api/v1/events' : `/api/v1/namespaces/${encodeURIComponent(project)}/events`;
+}
+
 /** lastSeen returns the time of an event's last occurrence. */
 export function lastSeen(event: Pick<Event, 'metadata' | 'series' | 'lastTimestamp' | 'eventTime'>): string {
   return event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp;

@@ -1,5 +1,5 @@
 import { useMemo } from 'react';
-import { newestFirst, type Event } from '../../api/events';
+import { eventsPath, newestFirst, type Event } from '../../api/events';
 import { useObjects } from '../../api/hooks';
 import { Store, useStore } from '../../api/store';
 
@@ -79,8 +79,6 @@ export function notable(events: Event[], dismissed: string[]): Event[] {
   const relevant = events.filter((event) => event.type === 'Warning' || notableReasons.includes(event.reason ?? ''));
   return newestFirst(relevant.filter((event) => !dismissed.includes(event.metadata.uid))).slice(0, maxNotifications);
 }
-
-const eventsPath = (project: string) => `/api/v1/namespaces/${encodeURIComponent(project)}/events`;
 
 /** useWarningEvents watches a project's events of type Warning. */
 export const useWarningEvents = (project: string): Event[] => useObjects<Event>(eventsPath(project), { fieldSelector: warnings }).items;

@@ -1,5 +1,5 @@
 import { EmptyState } from '@patternfly/react-core';
-import type { Event } from '../../api/events';
+import { eventsPath, type Event } from '../../api/events';
 import { useObjects } from '../../api/hooks';
 import { text } from '../../text/en';
 import { EventTable } from '../../ui/EventTable';
@@ -11,10 +11,9 @@ import type { TabProps } from './tabs';
  * project.
  */
 export default function Events({ object, project }: TabProps) {
-  const path = project === undefined ? '/api/v1/events' : `/api/v1/namespaces/${project}/events`;
   // In events, a node's UID is its name.
   const uid = object.kind === 'Node' ? object.metadata.name : object.metadata.uid;
-  const { items, loaded } = useObjects<Event>(path, { fieldSelector: `involvedObject.uid=${uid}` });
+  const { items, loaded } = useObjects<Event>(eventsPath(project), { fieldSelector: `involvedObject.uid=${uid}` });
   if (!loaded) {
     return <Loading />;
   }

@@ -1,7 +1,7 @@
 import { EmptyState, Grid, GridItem, PageSection, SearchInput, Title, ToggleGroup, ToggleGroupItem, Toolbar, ToolbarContent, ToolbarItem } from '@patternfly/react-core';
 import { useParams, useSearchParams } from 'react-router';
 import { config } from '../../api/config';
-import { filterEvents, type Event } from '../../api/events';
+import { eventsPath, filterEvents, type Event } from '../../api/events';
 import { useObjects, useResources, useRights } from '../../api/hooks';
 import { useStore } from '../../api/store';
 import { text } from '../../text/en';
@@ -92,7 +92,7 @@ export function Component() {
 }
 
 function Events({ project, filter }: { project: string; filter: string }) {
-  const events = useObjects<Event>(`/api/v1/namespaces/${encodeURIComponent(project)}/events`);
+  const events = useObjects<Event>(eventsPath(project));
   if (events.error && !events.loaded) {
     return <Failure error={events.error} project={project} />;
   }
