@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/internal/mirrorpod"
 )
 
 // constraints is the PodNodeConstraints plugin: only users who are allowed to bind pods (create
@@ -70,7 +71,7 @@ func (c *constraints) Validate(ctx context.Context, a admission.Attributes, _ ad
 		if a.GetOperation() == admission.Update {
 			return nil // a pod's node and node selector are immutable
 		}
-		if _, mirrored := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirrored {
+		if mirrorpod.Is(pod, a.GetUserInfo()) {
 			return nil
 		}
 		if name := spec.ServiceAccountName; name != "" {

@@ -19,6 +19,7 @@ func TestNetworkAnnotationsAreChecked(t *testing.T) {
 		name     string
 		old, new map[string]string
 		spec     corev1.PodSpec
+		user     user.DefaultInfo
 		want     string // "" if the pod is accepted
 	}{
 		{name: "limits", new: map[string]string{podbandwidth.Ingress: "10M", podbandwidth.Egress: "10M"}},
@@ -32,7 +33,12 @@ func TestNetworkAnnotationsAreChecked(t *testing.T) {
 		{name: "device added later", old: map[string]string{}, new: map[string]string{macvlan.Annotation: "eth0"}, want: "requires a privileged container"},
 		{name: "no device", new: map[string]string{macvlan.Annotation: "false"}},
 		{
-			name: "mirror pod", new: map[string]string{macvlan.Annotation: "true", corev1.MirrorPodAnnotationKey: "x"},
+			name: "mirror pod", new: map[string]string{macvlan.Annotation: "true", corev1.MirrorPodAnnotationKey: "x"}, spec: corev1.PodSpec{NodeName: "one"},
+			user: user.DefaultInfo{Name: "system:node:one", Groups: []string{user.NodesGroup}},
+		},
+		{
+			name: "forged mirror pod", new: map[string]string{macvlan.Annotation: "true", corev1.MirrorPodAnnotationKey: "x"}, spec: corev1.PodSpec{NodeName: "one"},
+			want: "requires a privileged container",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -44,7 +50,7 @@ func TestNetworkAnnotationsAreChecked(t *testing.T) {
 				operation = admission.Update
 			}
 			attributes := admission.NewAttributesRecord(pod, old, corev1.SchemeGroupVersion.WithKind("Pod"), "shop", "web",
-				corev1.SchemeGroupVersion.WithResource("pods"), "", operation, nil, false, &user.DefaultInfo{})
+				corev1.SchemeGroupVersion.WithResource("pods"), "", operation, nil, false, &tt.user)
 			err := newNetwork().Validate(t.Context(), attributes, nil)
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("got %v, want %q", err, tt.want)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 
 	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/internal/mirrorpod"
 )
 
 // Names of the plugins in the configuration.
@@ -63,10 +64,7 @@ func podOf(a admission.Attributes) *corev1.Pod {
 		return nil
 	}
 	pod, ok := a.GetObject().(*corev1.Pod)
-	if !ok {
-		return nil
-	}
-	if _, mirrored := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirrored {
+	if !ok || mirrorpod.Is(pod, a.GetUserInfo()) {
 		return nil
 	}
 	return pod

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authentication/user"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 )
@@ -206,17 +207,20 @@ executionRules: [{name: no-bad, onResources: [{resource: pods}, {group: apps, re
 	}
 	plugin.namespaces = projects(t, map[string]string{"shop": ""})
 	mirrored := metav1.ObjectMeta{Name: "web", Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "a"}}
-	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "web", Image: "bad.example.com/web"}}}
+	spec := corev1.PodSpec{NodeName: "one", Containers: []corev1.Container{{Name: "web", Image: "bad.example.com/web"}}}
+	node := &user.DefaultInfo{Name: "system:node:one", Groups: []string{user.NodesGroup}}
 	for kind, tt := range map[string]struct {
 		object   runtime.Object
 		resource schema.GroupVersionResource
+		user     user.Info
 		allowed  bool
 	}{
-		"pod": {&corev1.Pod{ObjectMeta: mirrored, Spec: spec}, corev1.SchemeGroupVersion.WithResource("pods"), true},
+		"pod":           {&corev1.Pod{ObjectMeta: mirrored, Spec: spec}, corev1.SchemeGroupVersion.WithResource("pods"), node, true},
+		"pod of a user": {&corev1.Pod{ObjectMeta: mirrored, Spec: spec}, corev1.SchemeGroupVersion.WithResource("pods"), &user.DefaultInfo{Name: "alice"}, false},
 		"deployment": {&kubeappsv1.Deployment{ObjectMeta: mirrored, Spec: kubeappsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: spec}}},
-			kubeappsv1.SchemeGroupVersion.WithResource("deployments"), false},
+			kubeappsv1.SchemeGroupVersion.WithResource("deployments"), node, false},
 	} {
-		attributes := admission.NewAttributesRecord(tt.object, nil, schema.GroupVersionKind{}, "shop", "web", tt.resource, "", admission.Create, &metav1.CreateOptions{}, false, nil)
+		attributes := admission.NewAttributesRecord(tt.object, nil, schema.GroupVersionKind{}, "shop", "web", tt.resource, "", admission.Create, &metav1.CreateOptions{}, false, tt.user)
 		if err := plugin.Validate(t.Context(), attributes, nil); (err == nil) != tt.allowed {
 			t.Errorf("a %s with the annotation of mirror pods: %v", kind, err)
 		}

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
+
+	"github.com/slipway-platform/slipway/internal/mirrorpod"
 )
 
 // usage is one use of an image: by a container, as a build's base image, or as an image source.
@@ -29,9 +31,7 @@ func (p *policy) each(a admission.Attributes, visit func(u usage, annotations ma
 		return nil
 	}
 	all, annotations := usages(a.GetObject())
-	_, pod := a.GetObject().(*corev1.Pod)
-	// Mirror pods are exempt, because the kubelet already runs them.
-	if _, mirrored := annotations[corev1.MirrorPodAnnotationKey]; pod && mirrored {
+	if pod, ok := a.GetObject().(*corev1.Pod); ok && mirrorpod.Is(pod, a.GetUserInfo()) {
 		return nil
 	}
 	before, _ := usages(a.GetOldObject())

@@ -109,5 +109,9 @@ func attributesOf(resource, subresource, namespace string, pod *corev1.Pod, name
 	if pod == nil {
 		return admission.NewAttributesRecord(nil, nil, schema.GroupVersionKind{}, namespace, "", gvr, subresource, admission.Create, nil, false, &user.DefaultInfo{Name: name})
 	}
-	return admission.NewAttributesRecord(pod, nil, schema.GroupVersionKind{}, namespace, "", gvr, subresource, admission.Create, nil, false, &user.DefaultInfo{Name: name})
+	requester := &user.DefaultInfo{Name: name}
+	if strings.HasPrefix(name, "system:node:") {
+		requester.Groups = []string{user.NodesGroup}
+	}
+	return admission.NewAttributesRecord(pod, nil, schema.GroupVersionKind{}, namespace, "", gvr, subresource, admission.Create, nil, false, requester)
 }

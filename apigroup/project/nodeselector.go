@@ -9,6 +9,8 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/client-go/informers"
 	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"github.com/slipway-platform/slipway/internal/mirrorpod"
 )
 
 // NodeSelectorPluginName is the name of the admission plugin that adds a project's node selector to
@@ -81,10 +83,7 @@ func (n *nodeSelector) selectorOf(a admission.Attributes) (*corev1.Pod, map[stri
 		return nil, nil, nil
 	}
 	pod, ok := a.GetObject().(*corev1.Pod)
-	if !ok {
-		return nil, nil, nil
-	}
-	if _, mirrored := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirrored {
+	if !ok || mirrorpod.Is(pod, a.GetUserInfo()) {
 		return nil, nil, nil
 	}
 	if !n.WaitForReady() {

@@ -55,18 +55,21 @@ func TestPodsGetNodeSelectorOfProject(t *testing.T) {
 }
 
 func TestNodeSelectorIgnoresMirrorPodsAndSubresources(t *testing.T) {
-	mirror := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "x"}}}
+	mirror := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "x"}}, Spec: corev1.PodSpec{NodeName: "one"}}
 	for name, attributes := range map[string]func() error{
 		"mirror pod": func() error {
-			return newTestSelector(t).Admit(t.Context(), attributesOf("pods", "", "own", mirror, "node"), nil)
+			return newTestSelector(t).Admit(t.Context(), attributesOf("pods", "", "own", mirror, "system:node:one"), nil)
 		},
 		"subresource": func() error {
-			return newTestSelector(t).Admit(t.Context(), attributesOf("pods", "binding", "own", mirror, "node"), nil)
+			return newTestSelector(t).Admit(t.Context(), attributesOf("pods", "binding", "own", mirror, "system:node:one"), nil)
 		},
 	} {
 		if err := attributes(); err != nil || mirror.Spec.NodeSelector != nil {
 			t.Errorf("%s: got selector %v, error %v", name, mirror.Spec.NodeSelector, err)
 		}
+	}
+	if err := newTestSelector(t).Admit(t.Context(), attributesOf("pods", "", "own", mirror, "alice"), nil); err != nil || mirror.Spec.NodeSelector == nil {
+		t.Errorf("mirror pod of a user: got selector %v, error %v", mirror.Spec.NodeSelector, err)
 	}
 }
 

@@ -3,7 +3,6 @@ package security
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	securityv1 "github.com/openshift/api/security/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/slipway-platform/slipway/apigroup/security/scc"
+	"github.com/slipway-platform/slipway/internal/mirrorpod"
 	"github.com/slipway-platform/slipway/internal/podpreset"
 )
 
@@ -94,8 +94,7 @@ func checked(a admission.Attributes) (*corev1.Pod, bool) {
 	if !ok {
 		return nil, false
 	}
-	_, isMirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
-	return pod, !isMirror || !slices.Contains(a.GetUserInfo().GetGroups(), user.NodesGroup)
+	return pod, !mirrorpod.Is(pod, a.GetUserInfo())
 }
 
 // unchanged reports whether an update changes none of the fields that constraints check.

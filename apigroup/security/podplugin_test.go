@@ -2,6 +2,7 @@ package security
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,6 +74,9 @@ func preset(pod *corev1.Pod) {
 // attributesOf returns the attributes of a request whose user has no permissions in the cluster.
 func attributesOf(operation admission.Operation, pod, old runtime.Object, groups ...string) admission.Attributes {
 	u := &user.DefaultInfo{Name: "alice", Groups: append(groups, user.AllAuthenticated)}
+	if slices.Contains(groups, user.NodesGroup) {
+		u.Name = "system:node:one"
+	}
 	return admission.NewAttributesRecord(pod, old, corev1.SchemeGroupVersion.WithKind("Pod"), "shop", "front",
 		corev1.SchemeGroupVersion.WithResource("pods"), "", operation, nil, false, u)
 }
@@ -170,10 +174,12 @@ func TestPodPluginValidatesChanges(t *testing.T) {
 		"mirror pod of a node": {admission.Create, newPod(func(p *corev1.Pod) {
 			privileged(p)
 			p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "hash"}
+			p.Spec.NodeName = "one"
 		}), nil, []string{user.NodesGroup}, false},
 		"mirror annotation of a user": {admission.Create, newPod(func(p *corev1.Pod) {
 			privileged(p)
 			p.Annotations = map[string]string{corev1.MirrorPodAnnotationKey: "hash"}
+			p.Spec.NodeName = "one"
 		}), nil, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/slipway-platform/slipway/apigroup/settings/v1alpha1"
+	"github.com/slipway-platform/slipway/internal/mirrorpod"
 	"github.com/slipway-platform/slipway/internal/podpreset"
 )
 
@@ -78,10 +79,7 @@ func (i *injection) Admit(ctx context.Context, a admission.Attributes, _ admissi
 		return nil
 	}
 	pod, ok := a.GetObject().(*corev1.Pod)
-	if !ok || pod.Annotations[excludeAnnotation] == "true" {
-		return nil
-	}
-	if _, mirrored := pod.Annotations[corev1.MirrorPodAnnotationKey]; mirrored {
+	if !ok || pod.Annotations[excludeAnnotation] == "true" || mirrorpod.Is(pod, a.GetUserInfo()) {
 		return nil
 	}
 	matching, err := i.presets.of(ctx, a.GetNamespace(), pod)
