@@ -32,10 +32,10 @@ const costlyValues, costlyPatchValues = 1_000, 200
 
 // Costs limits costly requests. Create it with NewCosts; the zero value is not valid.
 type Costs struct {
-	tenantOf                       func(*http.Request) string
-	lists, writes, lasting, bodies shares
-	arrivals                       *arrivals
-	commands                       rates
+	tenantOf                              func(*http.Request) string
+	lists, writes, lasting, waits, bodies shares
+	arrivals                              *arrivals
+	commands                              rates
 }
 
 // NewCosts returns limits for the tenants that tenantOf identifies. tenantOf returns "" for the
@@ -46,6 +46,7 @@ func NewCosts(tenantOf func(*http.Request) string) *Costs {
 		lists:    shares{requests: maxCostlyLists, waiting: maxWaitingLists, timeout: costlyTimeout},
 		writes:   shares{requests: maxCostlyWrites, waiting: maxWaitingWrites, timeout: costlyTimeout},
 		lasting:  shares{requests: maxLongRunning, timeout: costlyTimeout, remedy: "watches and connections at the same time; end some of them"},
+		waits:    shares{requests: maxWaits, timeout: costlyTimeout, remedy: "requests that wait for a build or deployment to start; end some of them"},
 		bodies:   shares{requests: maxLargeBodies, waiting: maxWaitingBodies, timeout: costlyTimeout},
 		arrivals: newArrivals(),
 		commands: rates{limiters: ratelimit.Limiters[string]{Rate: execRate, Burst: execBurst}, timeout: execTimeout},

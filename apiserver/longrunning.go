@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -18,8 +19,12 @@ const maxLongRunning = 2_000
 // selectors in memory, and the selectors require 20 times their length.
 const maxWatchQuery = 4 << 10
 
+// maxWaits is the maximum number of a tenant's requests that wait for a build or deployment to
+// start. In addition to the connection, each of them requires a watch and a cache.
+const maxWaits = 100
+
 // lasting lists the subresources whose requests can last as long as the client keeps them open.
-var lasting = []string{"attach", "exec", "log", "portforward", "proxy"}
+var lasting = []string{"attach", "exec", "instantiatebinary", "log", "portforward", "proxy"}
 
 func isWatch(info *request.RequestInfo) bool { return info.Verb == "watch" || info.Verb == "watchlist" }
 
@@ -52,6 +57,21 @@ func (c *Costs) boundLongRunning(next http.Handler) http.Handler {
 				return
 			}
 		}
-		next.ServeHTTP(w, r)
+		acquire := func() (func(), error) { return c.waits.acquire(r.Context(), tenant) }
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), waitKey{}, acquire)))
 	})
+}
+
+// waitKey is the context key of the function that counts a waiting request.
+type waitKey struct{}
+
+// CountWait counts a request that waits for a build or deployment to start. The caller must call
+// release when the wait is over. CountWait returns a too-many-requests error if too many requests of
+// the tenant are waiting. It does not count requests of the platform.
+func CountWait(ctx context.Context) (release func(), err error) {
+	acquire, isTenant := ctx.Value(waitKey{}).(func() (func(), error))
+	if !isTenant {
+		return func() {}, nil
+	}
+	return acquire()
 }

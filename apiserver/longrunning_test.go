@@ -62,6 +62,43 @@ func TestTenantHasLimitedLongRunningRequests(t *testing.T) {
 	}
 }
 
+func TestTenantHasLimitedWaits(t *testing.T) {
+	c := userCosts()
+	c.waits.requests = 2
+	var releases []func()
+	handler := c.Bound(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		release, err := CountWait(r.Context())
+		if err != nil {
+			serveError(w, err)
+			return
+		}
+		releases = append(releases, release)
+	}))
+	send := func(caller string) int {
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		info := &request.RequestInfo{IsResourceRequest: true, Verb: "get", Resource: "builds", Subresource: "log"}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r.WithContext(request.WithUser(request.WithRequestInfo(r.Context(), info), &user.DefaultInfo{Name: caller})))
+		return w.Code
+	}
+	for i, tt := range []struct {
+		caller string
+		want   int
+	}{
+		{"mallory", http.StatusOK}, {"mallory", http.StatusOK}, {"mallory", http.StatusTooManyRequests},
+		{"alice", http.StatusOK},
+		{"platform", http.StatusOK}, {"platform", http.StatusOK}, {"platform", http.StatusOK},
+	} {
+		if got := send(tt.caller); got != tt.want {
+			t.Errorf("request %d, of %s: status %d, want %d", i, tt.caller, got, tt.want)
+		}
+	}
+	releases[0]()
+	if got := send("mallory"); got != http.StatusOK {
+		t.Errorf("after the end of a wait: status %d", got)
+	}
+}
+
 func TestWatchHasShortQuery(t *testing.T) {
 	handler := userCosts().Bound(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	long := "/?labelSelector=" + strings.Repeat("a", maxWatchQuery)

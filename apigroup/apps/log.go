@@ -130,6 +130,11 @@ func waitForStart(ctx context.Context, core coreclient.CoreV1Interface, namespac
 		}
 		return rc, nil
 	}
+	release, err := apiserver.CountWait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {

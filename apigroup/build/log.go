@@ -171,6 +171,11 @@ func startError(builds buildclient.BuildInterface, name string, timeout time.Dur
 // waitForStart waits until a build is running or has finished. If the build's pod cannot be
 // created, the error contains the reason.
 func waitForStart(ctx context.Context, deps apiserver.Deps, name string, timeout time.Duration) (*buildv1.Build, error) {
+	release, err := apiserver.CountWait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	client, err := buildclient.NewForConfig(deps.Loopback)
 	if err != nil {
 		return nil, err
