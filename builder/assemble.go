@@ -39,9 +39,7 @@ type assembly struct {
 	base    llb.State
 	// destination is the directory for the source, scripts and artifacts.
 	destination string
-	// user is the user that runs the scripts, as uid:gid.
-	user    string
-	scripts scripts
+	scripts     scripts
 	// env contains the environment variables for the assemble script and for the image.
 	env []corev1.EnvVar
 	// secrets maps the IDs of mounted secret files to the files' content.

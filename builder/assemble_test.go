@@ -78,6 +78,21 @@ func TestSourceStrategyAssemblesSource(t *testing.T) {
 	}
 }
 
+// The scripts of a builder image whose USER is root run as another user, and so does the hook.
+func TestHookOfSourceBuildHasUserOfScripts(t *testing.T) {
+	s := newFixture(t)
+	image := s.base("builder-root", builderFiles, v1.Config{User: "0", Env: []string{"PATH=/bin"}, Labels: map[string]string{
+		"io.openshift.s2i.scripts-url": "image:///s2i", assembleUserLabel: "1001",
+	}})
+	spec := binary(buildv1.BuildStrategy{SourceStrategy: &buildv1.SourceBuildStrategy{From: corev1.ObjectReference{Name: image}}})
+	spec.PostCommit.Script = "echo user $(id -u)"
+	spec.Output.ImageLabels = []buildv1.ImageLabel{{Name: assembleUserLabel, Value: "0"}}
+	_, log := s.mustBuild(spec, bytes.NewReader(tarOf(t, map[string]string{".s2i/bin/assemble": "#!/bin/sh\n"})))
+	if !strings.Contains(log, "user 1001\n") {
+		t.Errorf("the hook ran as another user:\n%s", log)
+	}
+}
+
 func TestScriptsOfSourceTakePrecedence(t *testing.T) {
 	s := newFixture(t)
 	spec := binary(buildv1.BuildStrategy{SourceStrategy: &buildv1.SourceBuildStrategy{From: corev1.ObjectReference{Name: builderImage(s, "1001")}}})

@@ -96,6 +96,9 @@ type run struct {
 	engine     *engine.Engine // nil until it has started
 	// context is the build context directory.
 	context string
+	// user is the user that runs the scripts and the hook of a Source build, as uid:gid. It is "" for
+	// other builds, whose hook runs as the image's user.
+	user string
 }
 
 func (r *run) build(ctx context.Context) error {

@@ -34,7 +34,7 @@ func (r *run) hook(ctx context.Context, c gateway.Client, result *gateway.Result
 		}
 		defer container.Release(context.WithoutCancel(ctx))
 		process, err := container.Start(ctx, gateway.StartRequest{
-			Args: hookCommand(spec, config.Config.Entrypoint), Env: config.Config.Env, User: withGroup(config.Config.User),
+			Args: hookCommand(spec, config.Config.Entrypoint), Env: config.Config.Env, User: first(r.user, withGroup(config.Config.User)),
 			Cwd: first(config.Config.WorkingDir, "/"), Stdout: nopCloser{r.Out}, Stderr: nopCloser{r.Out},
 		})
 		if err != nil {
