@@ -46,6 +46,16 @@ func Projects(namespaces cache.Indexer, project string) (names []string) {
 	return names
 }
 
+// Of returns the owner of a project in a form that differs between users and projects. If the
+// project is newer than the cache, it is its own owner.
+func Of(namespaces cache.Indexer, project string) string {
+	object, exists, err := namespaces.GetByKey(project)
+	if err != nil || !exists {
+		return "project " + project
+	}
+	return ownerOf(object)
+}
+
 // ownerOf returns the user who requested a project. A project without a requester is its own owner.
 func ownerOf(object any) string {
 	namespace, ok := object.(*corev1.Namespace)

@@ -41,7 +41,8 @@ func (s *Streams) Run(ctx context.Context, ready func()) error {
 	recorder, shutdown := controller.Recorder(ctx, s.Deps.Kube, scheme.Scheme, "image-trigger-controller")
 	defer shutdown()
 	streams := s.Deps.ImageInformers.Image().V1().ImageStreams().Informer()
-	manager := controller.Manager{s.importController(s.Deps.Images.ImageV1(), streams)}
+	namespaces := s.Deps.Informers.Core().V1().Namespaces().Informer()
+	manager := controller.Manager{s.importController(s.Deps.Images.ImageV1(), streams, namespaces)}
 	for _, workload := range workloads() {
 		t := &triggerController{
 			workload: workload, streams: streams, heads: s.Deps.MetadataInformers.ForResource(workload.resource).Informer(), objects: s.Deps.Dynamic,

@@ -18,6 +18,7 @@ import (
 
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 	"github.com/slipway-platform/slipway/controller"
+	"github.com/slipway-platform/slipway/internal/projectowner"
 )
 
 // checkAnnotation is the image stream annotation that contains the time of the last import.
@@ -25,22 +26,24 @@ const checkAnnotation = "openshift.io/image.dockerRepositoryCheck"
 
 // importController returns the controller that imports the images that tags refer to. It imports an
 // image after its tag has changed, and periodically if the tag requires it.
-func (s *Streams) importController(client imageclient.ImageV1Interface, streams cache.SharedIndexInformer) controller.Controller {
+func (s *Streams) importController(client imageclient.ImageV1Interface, streams, namespaces cache.SharedIndexInformer) controller.Controller {
 	limit, running := s.limiter(), &running{}
 	return controller.Controller{
 		Name:    "image-import",
 		Watches: []controller.Watch{{Informer: streams}},
-		Workers: 16, // imports mostly wait for registries, and each project has few
+		Reads:   []cache.SharedIndexInformer{namespaces},
+		Workers: 16, // imports mostly wait for registries, and each owner has few
 		Reconcile: func(ctx context.Context, key controller.Key) error {
 			existing := stream(streams, key)
 			if existing == nil || existing.DeletionTimestamp != nil {
 				return nil
 			}
-			if !running.begin(existing.Namespace) {
+			owner := projectowner.Of(namespaces.GetIndexer(), existing.Namespace)
+			if !running.begin(owner) {
 				return controller.RequeueAfter(requeueDelay)
 			}
-			defer running.end(existing.Namespace)
-			return s.reconcileImports(ctx, client, limit, existing)
+			defer running.end(owner)
+			return s.reconcileImports(ctx, client, limit, existing, owner)
 		},
 	}
 }
@@ -55,47 +58,48 @@ const (
 	perIndex = 10
 	// postponeDelay is how long scheduled imports that would exceed the rate limit are postponed.
 	postponeDelay = 10 * time.Second
-	// maxRunning is the maximum number of concurrent imports for one project. It is lower than the
-	// API server's limit, so that users can still import images.
+	// maxRunning is the maximum number of concurrent imports for all projects of one owner. It is
+	// lower than the API server's limit for a project, so that users can still import images.
 	maxRunning = 3
 	// requeueDelay is the delay before a stream is reconciled again if it has changed during an
-	// import, or if its project has too many running imports. After this delay, the cache is up to
+	// import, or if its owner has too many running imports. After this delay, the cache is up to
 	// date.
 	requeueDelay = time.Second
 )
 
-// running counts each project's running imports, so that no project can occupy all workers.
+// running counts the running imports of each owner of projects, so that no user can occupy all
+// workers.
 type running struct {
-	mu       sync.Mutex
-	projects map[string]int
+	mu     sync.Mutex
+	owners map[string]int
 }
 
-// begin counts a new import. It returns false if the project has too many running imports.
-func (r *running) begin(project string) bool {
+// begin counts a new import. It returns false if the owner has too many running imports.
+func (r *running) begin(owner string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.projects[project] >= maxRunning {
+	if r.owners[owner] >= maxRunning {
 		return false
 	}
-	if r.projects == nil {
-		r.projects = map[string]int{}
+	if r.owners == nil {
+		r.owners = map[string]int{}
 	}
-	r.projects[project]++
+	r.owners[owner]++
 	return true
 }
 
 // end removes a finished import from the count.
-func (r *running) end(project string) {
+func (r *running) end(owner string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.projects[project]--; r.projects[project] == 0 {
-		delete(r.projects, project)
+	if r.owners[owner]--; r.owners[owner] == 0 {
+		delete(r.owners, owner)
 	}
 }
 
-func (s *Streams) reconcileImports(ctx context.Context, client imageclient.ImageV1Interface, limit flowcontrol.RateLimiter, stream *imagev1.ImageStream) error {
+func (s *Streams) reconcileImports(ctx context.Context, client imageclient.ImageV1Interface, limit flowcontrol.RateLimiter, stream *imagev1.ImageStream, owner string) error {
 	wait, due := s.due(stream, time.Now())
-	if due && !s.turns.take(stream.Namespace, time.Now(), limit.TryAccept) {
+	if due && !s.turns.take(owner, time.Now(), limit.TryAccept) {
 		wait, due = postponeDelay, false
 	}
 	for _, spec := range importSpecs(stream, due) {

@@ -1,18 +1,22 @@
 package imagecontroller
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	imagev1 "github.com/openshift/api/image/v1"
+	projectv1 "github.com/openshift/api/project/v1"
 	imagefake "github.com/openshift/client-go/image/clientset/versioned/fake"
+	imageclient "github.com/openshift/client-go/image/clientset/versioned/typed/image/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/flowcontrol"
 
 	"github.com/slipway-platform/slipway/controller"
@@ -47,7 +51,7 @@ func app(pending, scheduled int) *imagev1.ImageStream {
 
 func TestImportRequestContainsFewTagsOfCachedStream(t *testing.T) {
 	client, request := importer(nil)
-	if err := (&Streams{}).reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeAlwaysRateLimiter(), app(2*maxTags+1, 0)); err != nil {
+	if err := (&Streams{}).reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeAlwaysRateLimiter(), app(2*maxTags+1, 0), "project shop"); err != nil {
 		t.Fatal(err)
 	}
 	tags := 0
@@ -96,7 +100,7 @@ func TestCompleteIndexesCountForSeveralTags(t *testing.T) {
 
 func TestChangedStreamIsRequeued(t *testing.T) {
 	client, request := importer(apierrors.NewConflict(imagev1.Resource("imagestreams"), "app", nil))
-	err := (&Streams{}).reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeAlwaysRateLimiter(), app(2*maxTags, 0))
+	err := (&Streams{}).reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeAlwaysRateLimiter(), app(2*maxTags, 0), "project shop")
 	if err == nil || err.Error() != controller.RequeueAfter(requeueDelay).Error() || len(*request) != 1 {
 		t.Errorf("%v after %d imports", err, len(*request))
 	}
@@ -105,7 +109,7 @@ func TestChangedStreamIsRequeued(t *testing.T) {
 func TestScheduledImportsAreRateLimited(t *testing.T) {
 	client, request := importer(nil)
 	streams := &Streams{Interval: time.Hour}
-	err := streams.reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeNeverRateLimiter(), app(1, 1))
+	err := streams.reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeNeverRateLimiter(), app(1, 1), "project shop")
 	if err == nil || err.Error() != controller.RequeueAfter(postponeDelay).Error() {
 		t.Errorf("%v", err)
 	}
@@ -113,7 +117,7 @@ func TestScheduledImportsAreRateLimited(t *testing.T) {
 		t.Errorf("imports %v", *request)
 	}
 	*request = nil
-	err = streams.reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeAlwaysRateLimiter(), app(1, 1))
+	err = streams.reconcileImports(t.Context(), client.ImageV1(), flowcontrol.NewFakeAlwaysRateLimiter(), app(1, 1), "project shop")
 	if err == nil || err.Error() != controller.RequeueAfter(time.Hour).Error() || len(*request) != 1 || len((*request)[0].Spec.Images) != 2 {
 		t.Errorf("within the limit: %v, imports %v", err, *request)
 	}
@@ -143,7 +147,70 @@ func TestProjectDoesNotUseAllWorkers(t *testing.T) {
 	}
 	r.end("other")
 	r.end("shop")
-	if !r.begin("shop") || len(r.projects) != 1 {
-		t.Errorf("after the end of an import: %v", r.projects)
+	if !r.begin("shop") || len(r.owners) != 1 {
+		t.Errorf("after the end of an import: %v", r.owners)
+	}
+}
+
+// importCalls is a client whose imports call a function.
+type importCalls struct {
+	imageclient.ImageV1Interface
+	imageclient.ImageStreamImportInterface
+	create func(namespace string)
+	in     string
+}
+
+func (c importCalls) ImageStreamImports(namespace string) imageclient.ImageStreamImportInterface {
+	c.in = namespace
+	return c
+}
+
+func (c importCalls) Create(context.Context, *imagev1.ImageStreamImport, metav1.CreateOptions) (*imagev1.ImageStreamImport, error) {
+	c.create(c.in)
+	return nil, nil
+}
+
+func TestImportsOfAllProjectsOfUserCountTogether(t *testing.T) {
+	informer := func(objects ...any) cache.SharedIndexInformer {
+		informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, nil, 0, nil)
+		for _, object := range objects {
+			if err := informer.GetIndexer().Add(object); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return informer
+	}
+	var streams, namespaces []any
+	projects := []string{"a", "b", "c", "d", "other"}
+	for _, project := range projects {
+		stream := app(1, 0)
+		stream.Namespace = project
+		streams = append(streams, stream)
+		namespaces = append(namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project, Annotations: map[string]string{
+			projectv1.ProjectRequesterAnnotation: map[bool]string{false: "alice", true: "bob"}[project == "other"],
+		}}})
+	}
+	var reconcile func(project string) error
+	var running []string
+	// While an import runs, the streams of the other projects are reconciled.
+	finished := false
+	client := importCalls{create: func(project string) {
+		running = append(running, project)
+		for _, next := range projects {
+			if !finished && !slices.Contains(running, next) {
+				_ = reconcile(next)
+			}
+		}
+		finished = true
+	}}
+	c := (&Streams{}).importController(client, informer(streams...), informer(namespaces...))
+	reconcile = func(project string) error {
+		return c.Reconcile(t.Context(), controller.Key{Namespace: project, Name: "app"})
+	}
+	if err := reconcile("a"); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"a", "b", "c", "other"}; !slices.Equal(running, want) {
+		t.Errorf("imports run in the projects %v, want %v", running, want)
 	}
 }

@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// waitPeriod is how long a project is considered to be waiting after a request. The project's
-// streams repeat the request every postponeDelay.
+// waitPeriod is how long an owner of projects is considered to be waiting after a request. The
+// streams of the projects repeat the request every postponeDelay.
 const waitPeriod = postponeDelay * 3 / 2
 
-// turns lets projects take turns with scheduled imports, whose rate is limited. Without turns, a
-// project with thousands of streams could use up the rate limit, and other projects' imports would
-// never run.
+// turns lets the owners of projects take turns with scheduled imports, whose rate is limited.
+// Without turns, a user with thousands of streams or projects could use up the rate limit, and the
+// imports of other users would never run.
 type turns struct {
 	mu sync.Mutex
-	// asked maps each project to the time of its last rejected request. served maps each project to
-	// the time of its last accepted request.
+	// asked maps each owner to the time of the last rejected request. served maps each owner to the
+	// time of the last accepted request.
 	asked, served map[string]time.Time
 }
 
-// take reports whether a project is allowed to import now. This requires that accept returns true,
-// and that no waiting project's last import is earlier than this project's.
-func (t *turns) take(project string, now time.Time, accept func() bool) bool {
+// take reports whether an owner's stream is imported now. This requires that accept returns true,
+// and that no waiting owner's last import is earlier than this owner's.
+func (t *turns) take(owner string, now time.Time, accept func() bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.asked == nil {
 		t.asked, t.served = map[string]time.Time{}, map[string]time.Time{}
 	}
-	t.asked[project] = now
+	t.asked[owner] = now
 	for _, times := range []map[string]time.Time{t.asked, t.served} {
 		for other, at := range times {
 			if now.Sub(at) > waitPeriod {
@@ -36,14 +36,14 @@ func (t *turns) take(project string, now time.Time, accept func() bool) bool {
 		}
 	}
 	for other := range t.asked {
-		if t.served[other].Before(t.served[project]) {
+		if t.served[other].Before(t.served[owner]) {
 			return false
 		}
 	}
 	if !accept() {
 		return false
 	}
-	delete(t.asked, project)
-	t.served[project] = now
+	delete(t.asked, owner)
+	t.served[owner] = now
 	return true
 }
