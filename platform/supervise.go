@@ -72,7 +72,8 @@ func planOf(h *host.Host) (plan.Plan, error) {
 		Version: version.Slipway(), DataDir: h.DataDir, Socket: h.Socket(), Log: h.LogFile(host.Supervisor),
 		Processes:  processes(h, self),
 		Containerd: host.Containerd, ContainerdSocket: h.ContainerdSocket(),
-		Address: h.Address, NodeIP: h.Node.NodeIP, IgnoredDevices: h.IgnoredDevices(),
+		Address: h.Address, SecondAddress: h.SecondAddress, DualStack: h.Master.DualStack().Enabled(),
+		NodeIP: h.Node.NodeIP, IgnoredDevices: h.IgnoredDevices(),
 		Restart: self("run", "--"+CheckedFlag),
 	}, nil
 }

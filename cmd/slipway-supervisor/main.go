@@ -56,9 +56,10 @@ func run(file string) error {
 	group.Go(func() { logfile.RotateAll(addressCtx, logs) })
 	var moved bool
 	group.Go(func() {
-		address, changed := hostaddr.Wait(addressCtx, p.Address, p.NodeIP, p.IgnoredDevices...)
+		current := hostaddr.Addresses{First: p.Address, Second: p.SecondAddress, DualStack: p.DualStack}
+		next, changed := hostaddr.Wait(addressCtx, current, p.NodeIP, p.IgnoredDevices...)
 		if moved = changed; moved {
-			slog.Warn("the machine's address has changed; all processes restart", "old", p.Address, "new", address)
+			slog.Warn("the machine's address has changed; all processes restart", "old", current, "new", next)
 			cancel()
 		}
 	})

@@ -27,13 +27,15 @@ type Plan struct {
 	// Containerd is the name of the containerd process, which reports no events. ContainerdSocket
 	// is its socket.
 	Containerd, ContainerdSocket string
-	// Address is the machine's address. If it changes, the supervisor stops all processes and
-	// executes Restart, a command that creates a new plan. NodeIP and IgnoredDevices are the other
-	// arguments of hostaddr.Wait.
-	Address        netip.Addr
-	NodeIP         string
-	IgnoredDevices []string
-	Restart        []string
+	// Address is the machine's address. SecondAddress is its IPv6 address, which matters only if
+	// DualStack is true. If one of them changes, the supervisor stops all processes and executes
+	// Restart, a command that creates a new plan. NodeIP and IgnoredDevices are the other arguments
+	// of hostaddr.Wait.
+	Address, SecondAddress netip.Addr
+	DualStack              bool
+	NodeIP                 string
+	IgnoredDevices         []string
+	Restart                []string
 	// Lock is the file descriptor of the lock on the data directory.
 	Lock int
 }

@@ -65,7 +65,7 @@ func example() Plan {
 			Name: "node", Command: []string{"/bin/slipway", "node"}, StopTimeout: 5 * time.Second,
 			Components: []supervisor.ComponentStatus{{Name: "kubelet", After: []string{"runtime"}}},
 		}},
-		Address: netip.MustParseAddr("192.0.2.1"), IgnoredDevices: []string{"slipway0"},
+		Address: netip.MustParseAddr("192.0.2.1"), SecondAddress: netip.MustParseAddr("2001:db8::1"), DualStack: true, IgnoredDevices: []string{"slipway0"},
 		Restart: []string{"/bin/slipway", "run"},
 	}
 }
