@@ -47,7 +47,7 @@ func (f *fixture) waitForSource(pod, want string) {
 		want = "outside " + want
 	}
 	eventually.Equal(f.T, "source address of "+pod, func() string {
-		response, _ := f.pods[pod].Ask("tcp4", "203.0.113.1:80")
+		response, _ := f.pods[pod].Probe("tcp4", "203.0.113.1:80")
 		return response
 	}, want)
 }

@@ -45,7 +45,7 @@ func (f *fixture) waitForSecond(pod, want string) {
 		want = "outside " + want
 	}
 	eventually.Equal(f.T, "IPv6 source address of "+pod, func() string {
-		response, _ := f.pods[pod].Ask("tcp6", "["+outsideSecond+"]:80")
+		response, _ := f.pods[pod].Probe("tcp6", "["+outsideSecond+"]:80")
 		return response
 	}, want)
 }

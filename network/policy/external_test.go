@@ -68,7 +68,7 @@ func (f *fixture) external(pod, want string) {
 		for i, address := range addresses {
 			results[i] = make(chan error, 1)
 			go func() {
-				_, err := f.pods[pod].Ask("tcp4", address)
+				_, err := f.pods[pod].Probe("tcp4", address)
 				results[i] <- err
 			}()
 		}

@@ -100,8 +100,9 @@ type Enforcer struct {
 	// CheckInterval is the interval between two checks that the table exists; the default is 30s.
 	CheckInterval time.Duration
 
-	note    func(text string)
-	monitor egressip.Monitor
+	timeouts timeouts // defaultTimeouts if zero
+	note     func(text string)
+	monitor  egressip.Monitor
 }
 
 // errStopped means that the component is stopping. The CNI plugin retries.
@@ -152,7 +153,7 @@ func (e *Enforcer) Run(ctx context.Context, ready func()) error {
 	}
 	// Multicast packets from other hosts arrive through the VXLAN device.
 	e.Tunnel.Follow(e.networks(objects), e.monitor.Changed)
-	server, err := listen(e.Socket, objects, e.Tunnel)
+	server, err := listen(e.Socket, objects, e.Tunnel, cmp.Or(e.timeouts, defaultTimeouts()))
 	if err != nil {
 		return fmt.Errorf("network policy: %w", err)
 	}

@@ -71,6 +71,7 @@ func newFixture(t *testing.T) *fixture {
 		T: t, client: client, network: network, pods: map[string]hosttest.Namespace{}, address: map[string]string{},
 		enforcer: &Enforcer{NodeName: "one", Client: client, Table: "test-policy", Socket: filepath.Join(t.TempDir(), "s"), LeaseDir: t.TempDir(),
 			Network: network, Networks: Networks{Pods: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14")}, Services: netip.MustParsePrefix("172.30.0.0/16"), Tunnel: "tunnel"}, Names: NewNames(), Resolvable: NewResolvable(filepath.Join(t.TempDir(), "resolvable")), Resolver: "127.0.0.1:1", Tunnel: &vxlan.Tunnel{},
+			timeouts: timeouts{labels: 200 * time.Millisecond, network: 200 * time.Millisecond},
 		},
 	}
 	for _, namespace := range []string{"shop", "bank"} {
@@ -158,7 +159,7 @@ func (f *fixture) reaches(want string) {
 					continue
 				}
 				group.Go(func() error {
-					if _, err := f.pods[from].Ask("udp4", f.address[to]+":80"); err == nil {
+					if _, err := f.pods[from].Probe("udp4", f.address[to]+":80"); err == nil {
 						mu.Lock()
 						defer mu.Unlock()
 						pairs = append(pairs, from+">"+to)
@@ -226,7 +227,7 @@ func TestPolicyPrecedesPod(t *testing.T) {
 		if response := f.await("shop", name); response.Error != "" {
 			t.Fatal(response.Error)
 		}
-		if response, err := f.pods["till"].Ask("udp4", f.address[name]+":80"); err == nil {
+		if response, err := f.pods["till"].Probe("udp4", f.address[name]+":80"); err == nil {
 			t.Errorf("a packet reaches the pod %s: %s", name, response)
 		}
 	}
@@ -299,7 +300,7 @@ func TestReusedAddressHasNoRightsOfFormerPod(t *testing.T) {
 	if response := f.await("bank", "new"); response.Error != "" {
 		t.Fatal(response.Error)
 	}
-	if response, err := f.pods["former"].Ask("udp4", f.address["web"]+":80"); err == nil {
+	if response, err := f.pods["former"].Probe("udp4", f.address["web"]+":80"); err == nil {
 		t.Errorf("the new pod has the rights of the former one: %s", response)
 	}
 }

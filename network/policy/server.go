@@ -19,15 +19,21 @@ import (
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
+// timeouts contains the maximum times to wait for objects that a new pod needs.
+type timeouts struct {
+	// labels is for the labels of the pod. The kubelet and this component watch pods separately, so
+	// either of them can receive the pod first. After the timeout, the pod is isolated until its
+	// labels arrive.
+	labels time.Duration
+	// network is for the network ID of a new project. Without an ID, the pod does not start, and the
+	// kubelet retries.
+	network time.Duration
+}
+
+func defaultTimeouts() timeouts { return timeouts{labels: 2 * time.Second, network: 5 * time.Second} }
+
 const (
-	// labelTimeout is the maximum time to wait for the labels of a new pod. The kubelet and this
-	// component watch pods separately, so either of them can receive the pod first. After the
-	// timeout, the pod is isolated until its labels arrive.
-	labelTimeout = 2 * time.Second
-	labelPoll    = 20 * time.Millisecond
-	// networkTimeout is the maximum time to wait for the network ID of a new project. Without an
-	// ID, the pod does not start, and the kubelet retries.
-	networkTimeout = 5 * time.Second
+	labelPoll = 20 * time.Millisecond
 	// requestTimeout is the maximum time to read a request and to write the response.
 	requestTimeout = 10 * time.Second
 )
@@ -38,11 +44,12 @@ type server struct {
 	requests chan chan<- error
 	objects  *objects
 	tunnel   *vxlan.Tunnel
+	timeouts timeouts
 	tasks    sync.WaitGroup
 }
 
 // listen creates the socket, which only root can connect to.
-func listen(path string, o *objects, tunnel *vxlan.Tunnel) (*server, error) {
+func listen(path string, o *objects, tunnel *vxlan.Tunnel, limits timeouts) (*server, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("create directory of socket: %w", err)
 	}
@@ -50,7 +57,7 @@ func listen(path string, o *objects, tunnel *vxlan.Tunnel) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &server{listener: listener, requests: make(chan chan<- error), objects: o, tunnel: tunnel}, nil
+	return &server{listener: listener, requests: make(chan chan<- error), objects: o, tunnel: tunnel, timeouts: limits}, nil
 }
 
 // serve accepts connections until close is called.
@@ -79,7 +86,7 @@ func (s *server) serve(ctx context.Context) {
 // await waits until the kernel enforces a new pod's policies.
 func (s *server) await(ctx context.Context, pod cni.Pod) error {
 	if plugin := s.objects.plugin(); plugin == networkplugin.Multitenant || plugin != networkplugin.Subnet && s.tunnel.Active() {
-		err := wait.PollUntilContextTimeout(ctx, labelPoll, networkTimeout, true, func(context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(ctx, labelPoll, s.timeouts.network, true, func(context.Context) (bool, error) {
 			_, exists := s.objects.netID(pod.Namespace)
 			return exists, nil
 		})
@@ -89,7 +96,7 @@ func (s *server) await(ctx context.Context, pod cni.Pod) error {
 	}
 	if policies, err := s.objects.policies.GetIndexer().ByIndex(cache.NamespaceIndex, pod.Namespace); err == nil && len(policies) > 0 {
 		// After the timeout, the pod is isolated.
-		_ = wait.PollUntilContextTimeout(ctx, labelPoll, labelTimeout, true, func(context.Context) (bool, error) {
+		_ = wait.PollUntilContextTimeout(ctx, labelPoll, s.timeouts.labels, true, func(context.Context) (bool, error) {
 			return s.objects.find(pod) != nil, nil
 		})
 	}

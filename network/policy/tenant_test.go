@@ -256,7 +256,7 @@ func TestOtherMachinesCannotSendAsPods(t *testing.T) {
 		f.plugin(tt.plugin)
 		restricted := tt.plugin == networkplugin.Multitenant
 		eventually.True(t, "rules of "+tt.plugin, func() bool {
-			_, err := f.pods["till"].Ask("udp4", f.address["db"]+":80")
+			_, err := f.pods["till"].Probe("udp4", f.address["db"]+":80")
 			return err != nil == restricted
 		})
 		f.sendAs(f.address["db"], f.address["web"])
