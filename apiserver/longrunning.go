@@ -66,8 +66,8 @@ func (c *Costs) boundLongRunning(next http.Handler) http.Handler {
 type waitKey struct{}
 
 // CountWait counts a request that waits for a build or deployment to start. The caller must call
-// release when the wait is over. CountWait returns a too-many-requests error if too many requests of
-// the tenant are waiting. It does not count requests of the platform.
+// release when the wait is over. CountWait returns a too-many-requests error if too many requests
+// of the tenant are waiting. It does not count requests of the platform.
 func CountWait(ctx context.Context) (release func(), err error) {
 	acquire, isTenant := ctx.Value(waitKey{}).(func() (func(), error))
 	if !isTenant {
