@@ -6,9 +6,9 @@
 //
 // Two plugins are enabled unless the configuration disables them: SystemPriority reserves the
 // system priority classes for the platform, and CrossNamespacePodAffinity restricts the affinity
-// terms that select other projects' pods. Two plugins are always enabled: PodNetwork checks the
-// annotations that configure a pod's network, and CriticalPod converts the critical pod annotation
-// into a priority class.
+// terms that select other projects' pods. Three plugins are always enabled: PodNetwork checks the
+// annotations that configure a pod's network, CriticalPod converts the critical pod annotation into
+// a priority class, and PodProxy rejects connections to pods that have ended.
 //
 // Source: OpenShift 3.11 Cluster Administration, 7.3 and 16.6, and the reference for 3.11's master
 // configuration.
@@ -31,6 +31,7 @@ const (
 	ClusterResourceOverride = "ClusterResourceOverride"
 	SystemPriority          = "openshift.io/SystemPriority"
 	PodNetwork              = "openshift.io/PodNetwork"
+	PodProxy                = "openshift.io/PodProxy"
 	CriticalPod             = "openshift.io/CriticalPod"
 
 	CrossNamespacePodAffinity = "openshift.io/CrossNamespacePodAffinity"
@@ -54,6 +55,7 @@ func Feature() apiserver.Feature {
 		{Name: SystemPriority, New: func(io.Reader) (admission.Interface, error) { return newPriority(), nil }},
 		{Name: CrossNamespacePodAffinity, New: func(io.Reader) (admission.Interface, error) { return newAffinity(), nil }},
 		{Name: PodNetwork, New: func(io.Reader) (admission.Interface, error) { return newNetwork(), nil }},
+		{Name: PodProxy, New: func(io.Reader) (admission.Interface, error) { return newProxy(), nil }},
 	}}
 }
 
