@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	rules "github.com/slipway-platform/slipway/internal/endpoints"
 )
 
 // endpoints is the RestrictedEndpointsAdmission plugin.
@@ -34,10 +36,13 @@ func (e *endpoints) ValidateInitialization() error {
 }
 
 // Validate rejects platform addresses from users who are not allowed to create
-// endpoints/restricted. It accepts an update that keeps all addresses and ports.
+// endpoints/restricted. It accepts an update that keeps all addresses, ports and managers.
 func (e *endpoints) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" {
 		return nil
+	}
+	if err := e.checkManager(ctx, a); err != nil {
+		return err
 	}
 	texts, changed := targets(a.GetObject(), a.GetOldObject())
 	if !changed || len(texts) == 0 || e.mayReachPlatform(ctx, a) {
@@ -57,6 +62,34 @@ func (e *endpoints) Validate(ctx context.Context, a admission.Attributes, _ admi
 		}
 	}
 	return nil
+}
+
+// checkManager rejects an update that removes or changes the label by which package
+// controller/endpoints finds the object, or that assigns an EndpointSlice to another service.
+// Otherwise, a user could keep the addresses of pods that have ended, although other users' pods
+// can have these addresses.
+func (e *endpoints) checkManager(ctx context.Context, a admission.Attributes) error {
+	before, after := managerOf(a.GetOldObject()), managerOf(a.GetObject())
+	managed := before.controller == rules.Controller || before.controller == rules.SliceController
+	if !managed || before == after || e.mayReachPlatform(ctx, a) {
+		return nil
+	}
+	return admission.NewForbidden(a, fmt.Errorf("the labels that name the object's controller and service (%q, %q) cannot be changed; "+
+		"delete the object, and create another one", before.controller, before.service))
+}
+
+// manager contains the controller that has created an object and, for an EndpointSlice, the
+// service.
+type manager struct{ controller, service string }
+
+func managerOf(object any) manager {
+	switch current := object.(type) {
+	case *corev1.Endpoints:
+		return manager{current.Labels[rules.ManagedBy], current.Name}
+	case *discoveryv1.EndpointSlice:
+		return manager{current.Labels[discoveryv1.LabelManagedBy], current.Labels[discoveryv1.LabelServiceName]}
+	}
+	return manager{}
 }
 
 func (e *endpoints) mayReachPlatform(ctx context.Context, a admission.Attributes) bool {

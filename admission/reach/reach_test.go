@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
+
+	rules "github.com/slipway-platform/slipway/internal/endpoints"
 )
 
 func request(object, old runtime.Object, resource schema.GroupVersionResource, who string, subresource ...string) admission.Attributes {
@@ -208,6 +210,44 @@ func TestRestrictedEndpointsRejectPlatformAddresses(t *testing.T) {
 	for _, c := range attempts {
 		if err := plugin.Validate(t.Context(), request(c.object, c.old, c.resource, c.user), nil); (err == nil) != c.ok {
 			t.Errorf("%s, %v after %v: %v", c.user, c.object, c.old, err)
+		}
+	}
+}
+
+func TestUsersCannotKeepEndpointsOfControllers(t *testing.T) {
+	plugin := newEndpoints(platform(t))
+	plugin.SetAuthorizer(operators())
+	of := func(labels map[string]string) *corev1.Endpoints {
+		return &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Labels: labels}}
+	}
+	slice := func(controller, service string) *discoveryv1.EndpointSlice {
+		return &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
+			discoveryv1.LabelManagedBy: controller, discoveryv1.LabelServiceName: service,
+		}}}
+	}
+	managed, own := of(map[string]string{rules.ManagedBy: rules.Controller}), of(map[string]string{rules.ManagedBy: "joe"})
+	annotated := managed.DeepCopy()
+	annotated.Annotations = map[string]string{"a": "b"}
+	resource, slices := corev1.SchemeGroupVersion.WithResource("endpoints"), discoveryv1.SchemeGroupVersion.WithResource("endpointslices")
+	for name, c := range map[string]struct {
+		object, old runtime.Object
+		resource    schema.GroupVersionResource
+		user        string
+		ok          bool
+	}{
+		"without the label":      {of(nil), managed, resource, "joe", false},
+		"with another label":     {own, managed, resource, "joe", false},
+		"by an operator":         {of(nil), managed, resource, "operator", true},
+		"with an annotation":     {annotated, managed, resource, "joe", true},
+		"a user's own object":    {of(nil), own, resource, "joe", true},
+		"a new object":           {managed, nil, resource, "joe", true},
+		"slice without label":    {slice("", "web"), slice(rules.SliceController, "web"), slices, "joe", false},
+		"slice of another":       {slice(rules.SliceController, "db"), slice(rules.SliceController, "web"), slices, "joe", false},
+		"slice that is the same": {slice(rules.SliceController, "web"), slice(rules.SliceController, "web"), slices, "joe", true},
+		"a user's own slice":     {slice("joe", "db"), slice("joe", "web"), slices, "joe", true},
+	} {
+		if err := plugin.Validate(t.Context(), request(c.object, c.old, c.resource, c.user), nil); (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -12,6 +12,15 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
+// The controllers of Kubernetes that create EndpointSlices and Endpoints for services with a
+// selector. The labels discoveryv1.LabelManagedBy and ManagedBy contain their names. Kubernetes does
+// not export these constants.
+const (
+	SliceController = "endpointslice-controller.k8s.io"
+	Controller      = "endpoint-controller"
+	ManagedBy       = "endpoints.kubernetes.io/managed-by"
+)
+
 // mirror is the controller that creates EndpointSlices from the Endpoints of services without a
 // selector. It sets the managed-by label on every slice, regardless of the labels on the Endpoints.
 const mirror = "endpointslicemirroring-controller.k8s.io"

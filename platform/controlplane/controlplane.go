@@ -142,6 +142,7 @@ func Table() table.Table[*Host] {
 		{Name: "image-signatures", After: led, Build: (*Host).imageSignatures, Group: ownControllers},
 		{Name: "deployments", After: led, Build: (*Host).deployments, Group: ownControllers},
 		{Name: "master-dns", After: []string{"policy"}, Build: (*Host).masterDNS},
+		{Name: "orphaned-endpoints", After: led, Build: (*Host).orphanedEndpoints, Group: ownControllers},
 		{Name: "ingress-addresses", After: led, Build: (*Host).ingressAddresses, Group: ownControllers},
 		{Name: "unidling", After: led, Build: (*Host).unidling, Group: ownControllers},
 		{Name: "service-catalog", After: led, Build: (*Host).serviceCatalog, Group: ownControllers},

@@ -5,6 +5,7 @@ import (
 	networkapi "github.com/slipway-platform/slipway/apigroup/network"
 	"github.com/slipway-platform/slipway/apigroup/route/ingress"
 	"github.com/slipway-platform/slipway/apiserver"
+	"github.com/slipway-platform/slipway/controller/endpoints"
 	"github.com/slipway-platform/slipway/controller/ingressip"
 	networkcontroller "github.com/slipway-platform/slipway/controller/network"
 	"github.com/slipway-platform/slipway/controller/unidle"
@@ -56,6 +57,12 @@ func (h *Host) masterDNS() (component.Component, error) {
 // a connection.
 func (h *Host) unidling() (component.Component, error) {
 	return &unidle.Services{Deps: h.deps}, nil
+}
+
+// orphanedEndpoints returns the component that deletes the endpoints of services that have lost
+// their selector.
+func (h *Host) orphanedEndpoints() (component.Component, error) {
+	return &endpoints.Orphans{Deps: h.deps}, nil
 }
 
 // ingressAddresses returns the component that assigns addresses to services of type LoadBalancer,
