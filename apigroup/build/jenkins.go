@@ -14,7 +14,6 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 	templatev1 "github.com/openshift/api/template/v1"
 	templateclient "github.com/openshift/client-go/template/clientset/versioned/typed/template/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
@@ -162,43 +161,42 @@ func (j *Jenkins) prepare(template *templatev1.Template) (processed *templatev1.
 // of a processed template, or "".
 func (s buildStore) missingImage(ctx context.Context, processed *templatev1.Template, namespace string) (string, error) {
 	for _, from := range imagesOf(processed, namespace) {
-		name, tag, _ := strings.Cut(from.Name, ":")
-		object, err := s.deps.Stores[imagev1.Resource("imagestreams")].Get(request.WithNamespace(ctx, from.Namespace), name, &metav1.GetOptions{})
+		object, err := s.deps.Stores[imagev1.Resource("imagestreams")].Get(request.WithNamespace(ctx, from.namespace), from.stream, &metav1.GetOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return "", err
 		}
-		if stream, _ := object.(*imagev1.ImageStream); err != nil || pull.LatestSpec(stream, tag) == "" {
-			return from.Namespace + "/" + from.Name, nil
+		if stream, _ := object.(*imagev1.ImageStream); err != nil || pull.LatestSpec(stream, from.tag) == "" {
+			return from.String(), nil
 		}
 	}
 	return "", nil
 }
 
+// streamTag identifies an image stream tag.
+type streamTag struct{ namespace, stream, tag string }
+
+func (t streamTag) String() string { return t.namespace + "/" + t.stream + ":" + t.tag }
+
 // imagesOf returns the image stream tags that trigger the DeploymentConfigs of a processed
 // template, except the tags of the template's own image streams.
-func imagesOf(processed *templatev1.Template, namespace string) (tags []corev1.ObjectReference) {
-	own := map[string]bool{}
+func imagesOf(processed *templatev1.Template, namespace string) (tags []streamTag) {
+	own := map[string]bool{} // namespaces and names of image streams
 	for _, object := range processed.Objects {
 		var config appsv1.DeploymentConfig
 		if json.Unmarshal(object.Raw, &config) != nil {
 			continue // an object of another kind with a field of another type
 		}
-		if config.Kind == "ImageStream" {
+		switch config.Kind {
+		case "ImageStream":
 			own[cmp.Or(config.Namespace, namespace)+"/"+config.Name] = true
-		}
-		if config.Kind != "DeploymentConfig" {
-			continue
-		}
-		for _, trigger := range config.Spec.Triggers {
-			if trigger.ImageChangeParams != nil && trigger.ImageChangeParams.From.Kind == "ImageStreamTag" {
-				from := trigger.ImageChangeParams.From
-				name, tag, _ := strings.Cut(from.Name, ":")
-				tags = append(tags, corev1.ObjectReference{Namespace: cmp.Or(from.Namespace, namespace), Name: name + ":" + cmp.Or(tag, "latest")})
+		case "DeploymentConfig":
+			for _, trigger := range config.Spec.Triggers {
+				if image := trigger.ImageChangeParams; image != nil && image.From.Kind == "ImageStreamTag" {
+					stream, tag, _ := strings.Cut(image.From.Name, ":")
+					tags = append(tags, streamTag{cmp.Or(image.From.Namespace, namespace), stream, cmp.Or(tag, "latest")})
+				}
 			}
 		}
 	}
-	return slices.DeleteFunc(tags, func(tag corev1.ObjectReference) bool {
-		name, _, _ := strings.Cut(tag.Name, ":")
-		return own[tag.Namespace+"/"+name]
-	})
+	return slices.DeleteFunc(tags, func(t streamTag) bool { return own[t.namespace+"/"+t.stream] })
 }

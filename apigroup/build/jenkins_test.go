@@ -49,7 +49,7 @@ func TestImagesOfJenkinsTemplate(t *testing.T) {
 	}}
 	var names []string
 	for _, tag := range imagesOf(template, "shop") {
-		names = append(names, tag.Namespace+"/"+tag.Name)
+		names = append(names, tag.String())
 	}
 	if got := strings.Join(names, " "); got != "openshift/jenkins:2 shop/proxy:1 shop/cache:latest" {
 		t.Errorf("the template needs the images %q", got)
