@@ -40,11 +40,7 @@ func (c *checker) checkBusy(ctx context.Context, instance string, order map[stri
 		}
 		c.expect(tt.rule, got, tt.codes...)
 		if tt.method == http.MethodPatch && got.code == http.StatusUnprocessableEntity {
-			problem := ""
-			if got.text("error") != "ConcurrencyError" {
-				problem = "the error is " + got.text("error")
-			}
-			c.rule("A request that must wait for another gets the error ConcurrencyError", problem)
+			c.expectError("A request that must wait for another gets the error ConcurrencyError", got, "ConcurrencyError")
 		}
 	}
 	return nil

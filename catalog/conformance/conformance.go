@@ -85,3 +85,12 @@ func (c *checker) expect(rule string, got response, codes ...int) {
 	}
 	c.rule(rule, fmt.Sprintf("the status is %d (%s), want one of %v", got.code, got.description(), codes))
 }
+
+// expectError records a rule about the error code in a response's body.
+func (c *checker) expectError(rule string, got response, want string) {
+	if code := got.text("error"); code != want {
+		c.rule(rule, fmt.Sprintf("the error is %q", code))
+		return
+	}
+	c.rule(rule)
+}

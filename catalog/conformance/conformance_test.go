@@ -36,10 +36,10 @@ func TestConformantBrokerPasses(t *testing.T) {
 }
 
 func TestViolationsAreReported(t *testing.T) {
-	status := func(method, suffix string, code int) func(*osbtest.Broker) {
+	refuse := func(code int, matches func(r *http.Request) bool) func(*osbtest.Broker) {
 		return func(b *osbtest.Broker) {
 			b.Refuse = func(w http.ResponseWriter, r *http.Request) bool {
-				if r.Method != method || !strings.HasSuffix(r.URL.Path, suffix) {
+				if !matches(r) {
 					return false
 				}
 				w.WriteHeader(code)
@@ -47,16 +47,14 @@ func TestViolationsAreReported(t *testing.T) {
 			}
 		}
 	}
+	status := func(method, suffix string, code int) func(*osbtest.Broker) {
+		return refuse(code, func(r *http.Request) bool { return r.Method == method && strings.HasSuffix(r.URL.Path, suffix) })
+	}
 	instance := func(method string, code int) func(*osbtest.Broker) {
-		return func(b *osbtest.Broker) {
-			b.Refuse = func(w http.ResponseWriter, r *http.Request) bool {
-				matches := r.Method == method && strings.Count(r.URL.Path, "/") == 3
-				if matches {
-					w.WriteHeader(code)
-				}
-				return matches
-			}
-		}
+		return refuse(code, func(r *http.Request) bool { return r.Method == method && strings.Count(r.URL.Path, "/") == 3 })
+	}
+	synchronous := func(code int) func(*osbtest.Broker) {
+		return refuse(code, func(r *http.Request) bool { return r.Method == http.MethodPut && r.URL.RawQuery == "" })
 	}
 	for want, change := range map[string]func(*osbtest.Broker){
 		"GET of an instance while it is created gets 404":    instance(http.MethodGet, http.StatusTeapot),
@@ -68,8 +66,10 @@ func TestViolationsAreReported(t *testing.T) {
 		"last_operation gets 200 with a valid state":         status(http.MethodGet, "/last_operation", http.StatusTeapot),
 		"PATCH to another plan gets 200":                     status(http.MethodPatch, "", http.StatusTeapot),
 		"PATCH to an unknown plan gets 400":                  status(http.MethodPatch, "", http.StatusOK),
-		"IDs are unique":                                     func(b *osbtest.Broker) { b.Catalog = osbtest.Services("cloud", "cloud") },
-		"Services and plans have all required":               func(b *osbtest.Broker) { delete(b.Catalog[0], "bindable") },
+		"PUT without accepts_incomplete gets 201":            synchronous(http.StatusAccepted),
+		"An asynchronous PUT without accepts_incomplete":     synchronous(http.StatusUnprocessableEntity),
+		"IDs are unique":                       func(b *osbtest.Broker) { b.Catalog = osbtest.Services("cloud", "cloud") },
+		"Services and plans have all required": func(b *osbtest.Broker) { delete(b.Catalog[0], "bindable") },
 	} {
 		b := osbtest.New()
 		change(b)

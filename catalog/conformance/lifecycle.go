@@ -25,6 +25,9 @@ func (c *checker) checkLifecycle(ctx context.Context) error {
 	order := map[string]any{
 		"service_id": s.ID, "plan_id": p.ID, "context": c.Context, "organization_guid": "check", "space_guid": "check", "parameters": c.Parameters,
 	}
+	if err := c.checkSynchronous(ctx, order, s, p); err != nil {
+		return err
+	}
 	defer func() { _, _ = c.send(context.WithoutCancel(ctx), http.MethodDelete, instance+query(s, p), nil, nil) }()
 	if err := c.create(ctx, "instance", instance, order, s, p); err != nil {
 		return err
@@ -47,6 +50,24 @@ func (c *checker) checkLifecycle(ctx context.Context) error {
 		}
 	}
 	return c.remove(ctx, "instance", instance, s, p)
+}
+
+// checkSynchronous orders an instance as a platform that cannot poll. If the broker creates the
+// instance, checkSynchronous deletes it.
+func (c *checker) checkSynchronous(ctx context.Context, order map[string]any, s service, p plan) error {
+	instance := "/v2/service_instances/" + uuid.NewString()
+	got, err := c.send(ctx, http.MethodPut, instance, order, nil)
+	if err != nil {
+		return err
+	}
+	c.expect("PUT without accepts_incomplete gets 201, or 422 if it is asynchronous", got, http.StatusCreated, http.StatusUnprocessableEntity)
+	switch got.code {
+	case http.StatusUnprocessableEntity:
+		c.expectError("An asynchronous PUT without accepts_incomplete gets the error AsyncRequired", got, "AsyncRequired")
+	case http.StatusCreated, http.StatusAccepted:
+		return c.remove(ctx, "instance", instance, s, p)
+	}
+	return nil
 }
 
 func (c *checker) checkBinding(ctx context.Context, instance string, s service, p plan) error {
