@@ -13,8 +13,9 @@ import (
 
 // blog is an application with real dependencies that keeps its articles in a database.
 type blog struct {
-	// image is the builder image, source is a folder in testdata, and template is the template.
-	image, source, template string
+	// image is the builder image, and source is a folder in testdata. template is the template whose
+	// database is on a volume, and example is the template with an ephemeral database.
+	image, source, template, example string
 	// database is the database image, and service is the name of its service.
 	database, service string
 	// mirror is a command with its arguments, or empty. It writes a mirror of the dependencies to a
@@ -33,25 +34,29 @@ type blog struct {
 // The dependencies come from Debian packages that `make setup` installs.
 var blogs = []blog{
 	{
-		image: "ruby", source: "rails", template: "rails-pgsql-persistent", database: "postgresql", service: "postgresql", styled: true,
+		image: "ruby", source: "rails", template: "rails-pgsql-persistent", example: "rails-postgresql-example",
+		database: "postgresql", service: "postgresql", styled: true,
 		mirror: []string{"ruby", "gems.rb", "rails", "pg", "puma"}, parameter: "RUBYGEM_MIRROR",
 		path: "/articles", field: "article[title]", title: "Articles of PostgreSQL",
 		logged: []string{"Installing rails 6.1", "---> Compiling assets"},
 	},
 	{
-		image: "python", source: "django", template: "django-psql-persistent", database: "postgresql", service: "postgresql", styled: true,
+		image: "python", source: "django", template: "django-psql-persistent", example: "django-psql-example",
+		database: "postgresql", service: "postgresql", styled: true,
 		mirror: []string{"/usr/bin/python3", "wheels.py", "python3-django", "python3-gunicorn", "python3-psycopg2", "python3-whitenoise"}, parameter: "PIP_INDEX_URL",
 		path: "/", field: "title", title: "Articles of postgresql",
 		logged: []string{"Django-3.2", "---> Collecting the static files of Django"},
 	},
 	{
-		image: "perl", source: "dancer", template: "dancer-mysql-persistent", database: "mariadb", service: "mysql",
+		image: "perl", source: "dancer", template: "dancer-mysql-persistent", example: "dancer-mysql-example",
+		database: "mariadb", service: "mysql",
 		mirror: []string{"/usr/bin/python3", "perlmodules.py", "libdancer2-perl"}, parameter: "CPAN_MIRROR",
 		path: "/", field: "title", title: "Articles of MySQL",
 		logged: []string{"Successfully installed libdancer2-perl"},
 	},
 	{ // Debian has no package of CakePHP.
-		image: "php", source: "cakephp", template: "cakephp-mysql-persistent", database: "mariadb", service: "mysql",
+		image: "php", source: "cakephp", template: "cakephp-mysql-persistent", example: "cakephp-mysql-example",
+		database: "mariadb", service: "mysql",
 		parameter: "COMPOSER_MIRROR", path: "/", field: "title", title: "Articles of MySQL",
 		logged: []string{"---> Installing packages", "Generating optimized autoload files"},
 	},
@@ -107,17 +112,25 @@ func TestBuilderServesBlog(t *testing.T) {
 					setBuildDefaults(t, c, s.trusted())
 				}
 				b.check(t, c, s)
+				host := b.source + "-example.example.com"
+				b.order(c, s, b.example, host, "-p", "DATABASE_SERVICE_NAME=temporary")
+				waitPage(c, host, "<h1>"+b.title+"</h1>")
 			})
 		}
 	}
 }
 
+// order creates the blog from a template, and returns the log of its build.
+func (b blog) order(c *kit.Cluster, s site, template, host string, parameters ...string) (log string) {
+	c.OC(append([]string{"new-app", template, "-p", "SOURCE_REPOSITORY_URL=" + s.source, "-p", "SOURCE_REPOSITORY_REF=main", "-p", "APPLICATION_DOMAIN=" + host,
+		"-p", b.parameter + "=" + s.mirror}, parameters...)...)
+	return waitBuild(c, template+"-1")
+}
+
 // check builds and serves the blog, and checks that it keeps its articles.
 func (b blog) check(t *testing.T, c *kit.Cluster, s site) {
 	host := b.source + ".example.com"
-	c.OC("new-app", b.template, "-p", "SOURCE_REPOSITORY_URL="+s.source, "-p", "SOURCE_REPOSITORY_REF=main", "-p", "APPLICATION_DOMAIN="+host,
-		"-p", b.parameter+"="+s.mirror)
-	log := waitBuild(c, b.template+"-1")
+	log := b.order(c, s, b.template, host)
 	for _, want := range b.logged {
 		if !strings.Contains(log, want) {
 			t.Errorf("the log of the build lacks %q:\n%s", want, log)
