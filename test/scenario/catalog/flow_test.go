@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -109,9 +110,13 @@ func TestServiceIsProvisionedBoundAndDeprovisioned(t *testing.T) {
 	}
 
 	log := c.MustSlipway("logs", "control-plane", "--tail=-1")
+	audit, err := os.ReadFile(c.Path("log", "audit.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, secret := range []string{"p4rameter", osbtest.Password, "pw-"} {
-		if strings.Contains(log, secret) {
-			t.Errorf("the log of the control plane contains %q", secret)
+		if strings.Contains(log, secret) || strings.Contains(string(audit), secret) {
+			t.Errorf("the log of the control plane or the audit log contains %q", secret)
 		}
 	}
 
