@@ -9,13 +9,12 @@
 // After that, it repairs changes to devices and addresses immediately, and other changes at the
 // next periodic check.
 //
-// In addition to creating the objects that Cleanup removes, the agent sets net.ipv4.ip_forward to 1
-// and never resets it, because other software might depend on it when Cleanup runs. If pods have
-// IPv6 addresses, the agent also sets net.ipv6.conf.all.forwarding to 1, and changes accept_ra of
-// the host's devices from 1 to 2. Otherwise, a host that forwards packets would lose the routes
-// that its routers announce. Cleanup restores these two settings, because a host that forwards IPv6
-// packets does not configure itself as other hosts do. Three more sysctls belong to the bridge and
-// are removed with it.
+// In addition to creating the objects that Cleanup removes, the agent sets net.ipv4.ip_forward to
+// 1. If pods have IPv6 addresses, the agent also sets net.ipv6.conf.all.forwarding to 1, and
+// changes accept_ra of the host's devices from 1 to 2. Otherwise, a host that forwards packets
+// would lose the routes that its routers announce. Cleanup restores these settings, except
+// net.ipv4.ip_forward if the host has another bridge, whose program might depend on it. Three more
+// sysctls belong to the bridge and are removed with it.
 //
 // If the host's firewall drops packets by default, the agent adds rules that accept pod traffic
 // (package hostfirewall).

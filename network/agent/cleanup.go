@@ -40,9 +40,9 @@ type CleanupConfig struct {
 
 // Cleanup removes the complete network from the host: the pods' network namespaces, the devices,
 // the programs on network segments, and the nftables tables of the agent and of kube-proxy. It also
-// undoes the agent's changes to IPv6 sysctls. It is idempotent: it ignores missing objects. Call it
-// after the pods, the agent and the service proxy have stopped. It continues after errors and
-// returns all of them.
+// undoes the agent's changes to forwarding sysctls. It is idempotent: it ignores missing objects.
+// Call it after the pods, the agent and the service proxy have stopped. It continues after errors
+// and returns all of them.
 func Cleanup(ctx context.Context, l CleanupConfig) error {
 	tables := []nat.Table{{Family: knftables.IPv4Family, Name: "kube-proxy"}, {Family: knftables.IPv6Family, Name: "kube-proxy"}}
 	for _, name := range append(l.Tables[:len(l.Tables):len(l.Tables)], l.NFTTable) {

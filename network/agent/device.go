@@ -171,12 +171,14 @@ func (a *Agent) setSysctls() error {
 			return errors.New("networkConfig.clusterNetworks of master-config.yaml has an IPv6 network, but the kernel of this host has no IPv6: " +
 				"enable IPv6 (boot option ipv6.disable=0), or remove the network")
 		}
-		if err := a.forwardIPv6(); err != nil {
+		if err := forwardIPv6(a.SysctlRecord); err != nil {
 			return err
 		}
 	}
+	if err := forwardIPv4(a.SysctlRecord); err != nil {
+		return err
+	}
 	names := []string{
-		"net/ipv4/ip_forward",
 		"net/ipv4/conf/" + a.Bridge + "/forwarding",
 		"net/ipv4/conf/" + a.Bridge + "/route_localnet",
 	}

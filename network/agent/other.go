@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"os"
 	"time"
 )
 
@@ -19,6 +18,8 @@ type OtherNetwork struct {
 	FormerBridge string     // the bridge of an Agent; pods on it cannot reach other pods
 	DNSDevice    string     // device for DNSIP, such as slipway-dns
 	DNSIP        netip.Addr // address of the pods' DNS server
+	// SysctlRecord is Agent.SysctlRecord.
+	SysctlRecord string
 	// CheckInterval is the time between two checks; the default is 5s.
 	CheckInterval time.Duration
 
@@ -64,10 +65,7 @@ func (o *OtherNetwork) apply() error {
 	if err := ensureBridge(o.DNSDevice, netip.PrefixFrom(o.DNSIP, o.DNSIP.BitLen()), 1500); err != nil {
 		return err
 	}
-	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644); err != nil {
-		return fmt.Errorf("set sysctl: %w", err)
-	}
-	return nil
+	return forwardIPv4(o.SysctlRecord)
 }
 
 // problem returns the reason why pods have no network, with the remedy, or "" if pods have a

@@ -8,13 +8,21 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"github.com/containernetworking/plugins/pkg/netlinksafe"
+	"github.com/vishvananda/netlink"
 
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 	"github.com/slipway-platform/slipway/internal/boot"
 )
 
-// ipv6Settings is the directory of per-device IPv6 settings.
-const ipv6Settings = "/proc/sys/net/ipv6/conf"
+const (
+	// ipv4Forwarding is the setting that makes the host forward IPv4 packets.
+	ipv4Forwarding = "/proc/sys/net/ipv4/ip_forward"
+	// ipv6Settings is the directory of per-device IPv6 settings.
+	ipv6Settings = "/proc/sys/net/ipv6/conf"
+)
 
 // Values of accept_ra: a device accepts router advertisements only if the host does not forward
 // packets, or always.
@@ -38,10 +46,23 @@ type sysctlRecord struct {
 	Settings []sysctl `json:"settings"`
 }
 
+// forwardIPv4 makes the host forward IPv4 packets. Before the first change, it records the previous
+// setting in the given file, if any, from which Cleanup restores it.
+func forwardIPv4(file string) error {
+	change := sysctl{ipv4Forwarding, "0", "1"}
+	if readSysctl(change.Path) == change.Value {
+		return nil
+	}
+	if err := record(file, []sysctl{change}); err != nil {
+		return err
+	}
+	return setSysctl(change.Path, change.Value)
+}
+
 // forwardIPv6 makes the host forward IPv6 packets. Devices that accept router advertisements
 // continue to accept them. Before the first change, forwardIPv6 records the previous settings in
-// the SysctlRecord file, from which Cleanup restores them.
-func (a *Agent) forwardIPv6() error {
+// the given file, if any, from which Cleanup restores them.
+func forwardIPv6(file string) error {
 	all := filepath.Join(ipv6Settings, "all", "forwarding")
 	if readSysctl(all) == "1" {
 		return nil // a device that ignores announcements already continues to ignore them
@@ -61,7 +82,7 @@ func (a *Agent) forwardIPv6() error {
 			changes = append(changes, sysctl{path, acceptWhileHost, acceptAlways})
 		}
 	}
-	if err := a.record(changes); err != nil {
+	if err := record(file, changes); err != nil {
 		return err
 	}
 	// Change the devices first, because they lose their routes when the host forwards packets.
@@ -73,24 +94,30 @@ func (a *Agent) forwardIPv6() error {
 	return nil
 }
 
-// record saves the settings, unless there already is a record of this boot. There is one if another
-// program has reset the settings since the agent changed them.
-func (a *Agent) record(changes []sysctl) error {
-	if a.SysctlRecord == "" {
+// record adds settings to the record in a file. It keeps the settings that this boot's record
+// already contains, because another program might have reset them since the agent changed them.
+func record(file string, changes []sysctl) error {
+	if file == "" {
 		return nil
 	}
 	id, err := boot.ID("/proc")
 	if err != nil {
 		return err
 	}
-	if present, err := readRecord(a.SysctlRecord); err == nil && present.Boot == id {
-		return nil
+	present, err := readRecord(file)
+	if err != nil || present.Boot != id {
+		present = sysctlRecord{Boot: id}
 	}
-	content, err := json.Marshal(sysctlRecord{id, changes})
+	for _, change := range changes {
+		if !slices.ContainsFunc(present.Settings, func(s sysctl) bool { return s.Path == change.Path }) {
+			present.Settings = append(present.Settings, change)
+		}
+	}
+	content, err := json.Marshal(present)
 	if err != nil {
 		return fmt.Errorf("record sysctls: %w", err)
 	}
-	return atomicfile.Write(a.SysctlRecord, content, 0o600)
+	return atomicfile.Write(file, content, 0o600)
 }
 
 // readRecord reads a record, which is empty if the file does not exist.
@@ -109,7 +136,8 @@ func readRecord(path string) (record sysctlRecord, err error) {
 }
 
 // restoreSysctls restores the settings in a record of this boot, and removes the record. It keeps a
-// setting that has been changed again since.
+// setting that has been changed again since, and the forwarding of IPv4 packets if the host has a
+// bridge: another program, such as Docker, might have found the setting that it needs.
 func restoreSysctls(path string) error {
 	if path == "" {
 		return nil
@@ -125,14 +153,18 @@ func restoreSysctls(path string) error {
 	if record.Boot != id {
 		record.Settings = nil
 	}
+	bridges, err := hasBridges()
+	if err != nil {
+		return err
+	}
 	var unchanged []sysctl
 	for _, change := range record.Settings {
-		if readSysctl(change.Path) == change.Value {
+		if readSysctl(change.Path) == change.Value && !(bridges && change.Path == ipv4Forwarding) {
 			unchanged = append(unchanged, change)
 		}
 	}
 	var errs []error
-	for _, change := range unchanged { // the first setting overwrites the settings of devices
+	for _, change := range unchanged { // forwarding first, which overwrites devices
 		if err := setSysctl(change.Path, change.Previous); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
@@ -144,6 +176,15 @@ func restoreSysctls(path string) error {
 		return fmt.Errorf("remove record of sysctls: %w", err)
 	}
 	return nil
+}
+
+// hasBridges reports whether a bridge exists. Cleanup has removed the bridge for pods.
+func hasBridges() (bool, error) {
+	links, err := netlinksafe.LinkList()
+	if err != nil {
+		return false, fmt.Errorf("list devices: %w", err)
+	}
+	return slices.ContainsFunc(links, func(l netlink.Link) bool { return l.Type() == "bridge" }), nil
 }
 
 // readSysctl returns a setting, or "" if it does not exist, for example because its device is gone.

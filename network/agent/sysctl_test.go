@@ -78,3 +78,41 @@ func TestIPv6SettingsAreRestored(t *testing.T) {
 	}
 	output(t, "sysctl", "-qw", "net.ipv6.conf.all.forwarding=0")
 }
+
+// TestForwardingIsRestored starts and stops the network of hosts that did and did not forward IPv4
+// packets before.
+func TestForwardingIsRestored(t *testing.T) {
+	forwarding := func() string { return strings.TrimSpace(output(t, "sysctl", "-n", "net.ipv4.ip_forward")) }
+	for name, tt := range map[string]struct {
+		before string
+		bridge bool // another program has a bridge
+		after  string
+	}{
+		"host that did not forward": {"0", false, "0"},
+		"host that forwarded":       {"1", false, "1"},
+		"host with another bridge":  {"0", true, "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			output(t, "sysctl", "-qw", "net.ipv4.ip_forward="+tt.before)
+			if tt.bridge {
+				output(t, "ip", "link", "add", "docker9", "type", "bridge")
+				t.Cleanup(func() { output(t, "ip", "link", "delete", "docker9") })
+			}
+			config := leftovers
+			config.SysctlRecord = filepath.Join(t.TempDir(), "sysctls.json")
+			a := newAgent(t, node("10.128.2.0/23"))
+			a.SysctlRecord = config.SysctlRecord
+			agent := serve(t, a)
+			if got := forwarding(); got != "1" {
+				t.Errorf("while the network runs, ip_forward is %s", got)
+			}
+			agent.Stop()
+			if err := Cleanup(t.Context(), config); err != nil {
+				t.Fatal(err)
+			}
+			if got := forwarding(); got != tt.after {
+				t.Errorf("after the removal of the network, ip_forward is %s, want %s", got, tt.after)
+			}
+		})
+	}
+}

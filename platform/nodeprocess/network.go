@@ -30,6 +30,7 @@ func (h *Host) network() (component.Component, error) {
 		configuration, programs := h.Node.CNIDirectories()
 		return &agent.OtherNetwork{
 			ConfDir: configuration, BinDirs: programs, FormerBridge: h.Node.Slipway.Bridge, DNSDevice: h.Node.Slipway.DNSDevice, DNSIP: dnsIP,
+			SysctlRecord: h.SysctlRecord(),
 		}, nil
 	}
 	client, network, err := h.agentClients()
