@@ -137,7 +137,7 @@ func (r *remover) finalize(ctx context.Context, node *corev1.Node, host Host) er
 			"$deleteFromPrimitiveList/finalizers": []string{finalizer},
 		}})
 	}
-	if isReady(node) && time.Since(node.DeletionTimestamp.Time) < drainTimeout {
+	if runsPods(node) && time.Since(node.DeletionTimestamp.Time) < drainTimeout {
 		empty, err := r.drain(ctx, node)
 		if err != nil {
 			return err
@@ -227,8 +227,11 @@ func stays(pod *corev1.Pod) bool {
 	return static || ended || owner != nil && owner.Kind == "DaemonSet"
 }
 
-func isReady(node *corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+// runsPods reports whether a node's kubelet can terminate pods: the node is ready, and no
+// administrator has reported that the host is off.
+func runsPods(node *corev1.Node) bool {
+	off := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeOutOfService })
+	return !off && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
 }

@@ -111,6 +111,36 @@ func TestNodeExistsUntilCertificatesAreVoid(t *testing.T) {
 	}
 }
 
+func TestPodsOfDeletedNodeAreEvictedUnlessItsHostIsOff(t *testing.T) {
+	for name, tt := range map[string]struct {
+		status  corev1.ConditionStatus
+		taints  []corev1.Taint
+		removed bool
+	}{
+		"ready":           {corev1.ConditionTrue, []corev1.Taint{{Key: "example.com/other"}}, false},
+		"lost":            {corev1.ConditionUnknown, nil, true},
+		"reported as off": {corev1.ConditionTrue, []corev1.Taint{{Key: corev1.TaintNodeOutOfService}}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRemoval(t)
+			deleted := now()
+			node := &corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: "second", Finalizers: []string{finalizer}, DeletionTimestamp: &deleted},
+				Spec:       corev1.NodeSpec{Taints: tt.taints},
+				Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: tt.status}}},
+			}
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "app", Namespace: "shop"}, Spec: corev1.PodSpec{NodeName: "second"}}
+			if _, err := r.client.CoreV1().Pods("shop").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			r.reconcile(t, node)
+			if removed := r.host(t).removed(); removed != tt.removed {
+				t.Errorf("after the deletion of the node with a pod, the host is removed: %t, want %t", removed, tt.removed)
+			}
+		})
+	}
+}
+
 func TestDeletedNodeIsRecordedAsRemoved(t *testing.T) {
 	r := newRemoval(t)
 	r.reconcile(t, nil)
