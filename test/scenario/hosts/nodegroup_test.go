@@ -91,7 +91,7 @@ func (g grouped) file() string {
 }
 
 // TestNodeFollowsItsGroup follows 3.11 Cluster Administration, 2.11. Changes to the group restart
-// the node process, but no pod.
+// the node process, but no pod. At the end, the node is deleted, and its host leaves.
 func TestNodeFollowsItsGroup(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	g := grouped{c, t, c.NewHost("grouped", kit.Options{}), "grouped"}
@@ -151,5 +151,12 @@ func TestNodeFollowsItsGroup(t *testing.T) {
 	after := c.WaitPodRunning("lasting").Status.ContainerStatuses[0]
 	if after.ContainerID != before.ContainerID || after.RestartCount != 0 {
 		t.Errorf("the container is %s after %d restarts, want %s", after.ContainerID, after.RestartCount, before.ContainerID)
+	}
+
+	// A running host whose node was deleted can leave, although the masters reject its certificates.
+	c.OC("delete", "node", g.name)
+	g.host.MustSlipway("leave")
+	if nodes, err := c.TryOC("get", "node", g.name); err == nil {
+		t.Errorf("after the host has left, it has a node:\n%s", nodes)
 	}
 }

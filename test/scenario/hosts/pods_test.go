@@ -185,7 +185,7 @@ func checkTrace(t *testing.T, c *kit.Cluster, host *kit.Host) {
 	}
 }
 
-func TestSecondHostPullsFromTheRegistry(t *testing.T) {
+func TestSecondHostPullsFromTheRegistryAndPushesBuilds(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	waitNodeReady(c, second)
 	// The image differs from the images in other tests. A node pulls an image again for pods that
@@ -207,5 +207,28 @@ func TestSecondHostPullsFromTheRegistry(t *testing.T) {
 	pod := c.WaitPodRunning("pulled")
 	if pod.Spec.NodeName != second || !strings.Contains(pod.Status.ContainerStatuses[0].ImageID, "sha256:") {
 		t.Errorf("pod on %s with image %s", pod.Spec.NodeName, pod.Status.ContainerStatuses[0].ImageID)
+	}
+	checkBuild(t, c)
+}
+
+// checkBuild builds an image on the second host, which pushes it to the registry on the master. The
+// base image is the tag tools:v1.
+func checkBuild(t *testing.T, c *kit.Cluster) {
+	t.Helper()
+	c.OC("create", "imagestream", "app")
+	c.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: app}, spec: {
+		nodeSelector: {kubernetes.io/hostname: %s}, source: {dockerfile: "FROM tools:v1\nRUN echo built >/built\n"},
+		strategy: {dockerStrategy: {from: {kind: ImageStreamTag, name: "tools:v1"}}}, output: {to: {kind: ImageStreamTag, name: "app:latest"}}}}`, second))
+	if log := c.OC("start-build", "app", "--follow", "--wait"); !strings.Contains(log, "Push successful") {
+		t.Errorf("the build printed\n%s", log)
+	}
+	if node := c.Pod("app-1-build").Spec.NodeName; node != second {
+		t.Errorf("the build ran on %s", node)
+	}
+	image := strings.TrimSpace(c.OC("get", "istag", "app:latest", "-o", "jsonpath={.image.dockerImageReference}"))
+	c.Apply(strings.ReplaceAll(server("built", firstNode(c)), kit.ToolsImage, image))
+	c.WaitPodRunning("built")
+	if got := c.Exec("built", "cat", "/built"); got != "built\n" {
+		t.Errorf("the built image contains %q", got)
 	}
 }
