@@ -1,7 +1,9 @@
 package masters
 
 import (
+	"maps"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,23 +15,15 @@ import (
 // for its name.
 func checkExpiry(t *testing.T, masters map[string]*kit.Cluster, node *kit.Cluster) {
 	t.Helper()
-	first := masters["first"]
-	for _, host := range []*kit.Cluster{node, masters["third"], masters["second"], first} {
-		host.MustSlipway("down")
-	}
+	first, all := masters["first"], slices.Collect(maps.Values(masters))
+	together(t, append(all, node), "down")
 	node.ExpireCertificates(first)
-	for _, master := range masters {
+	for _, master := range all {
 		master.ExpireCertificates(first)
 	}
-	starts := map[string]*exec.Cmd{} // each master waits for etcd's quorum
-	for name, master := range masters {
-		starts[name] = master.StartSlipway(nil, "up")
-	}
-	for name, start := range starts {
-		if err := start.Wait(); err != nil {
-			t.Fatalf("start of master %s with expired certificates: %v", name, err)
-		}
-		masters[name].Connect()
+	together(t, all, "up") // each master waits for etcd's quorum
+	for _, master := range all {
+		master.Connect()
 	}
 	waitMembers(first, 3, "voter")
 	if result := node.Slipway("up"); result.Code == 0 || !strings.Contains(result.Stderr, "slipway token create --node worker") {
@@ -38,4 +32,18 @@ func checkExpiry(t *testing.T, masters map[string]*kit.Cluster, node *kit.Cluste
 	node.JoinWith(masters["second"].APIURL(), strings.TrimSpace(first.MustSlipway("token", "create", "--node", "worker")))
 	waitApplication(node)
 	waitControllers(first, "after-expiry")
+}
+
+// together runs a command of slipway on all hosts at the same time.
+func together(t *testing.T, hosts []*kit.Cluster, command string) {
+	t.Helper()
+	var running []*exec.Cmd
+	for _, host := range hosts {
+		running = append(running, host.StartSlipway(nil, command))
+	}
+	for i, r := range running {
+		if err := r.Wait(); err != nil {
+			t.Fatalf("slipway %s at %s: %v", command, hosts[i].Address, err)
+		}
+	}
 }

@@ -249,7 +249,8 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 	subnet := agent.files.Subnet()
 	t.Run("LostMasterIsRemoved", func(t *testing.T) {
 		third.For(t).KillEverything()
-		first.For(t).OC("delete", "node", "third")
+		first.For(t).OC("adm", "taint", "nodes", "third", "node.kubernetes.io/out-of-service=lost:NoExecute")
+		first.For(t).OC("delete", "node", "third") // because of the taint, it does not wait for the pods
 		waitMembers(first.For(t), 2, "voter")
 		if nodes := first.For(t).OC("get", "nodes"); strings.Contains(nodes, "third") {
 			t.Errorf("the node remains:\n%s", nodes)

@@ -10,7 +10,8 @@ import (
 )
 
 // loseQuorum permanently loses two of three masters. The first master continues alone with all
-// data, and a lost master cannot return.
+// data, and a lost master cannot return with its former data. A new host with its name joins, and
+// leaves again.
 func loseQuorum(t *testing.T, w *writers, first, second, fourth, node *kit.Cluster) {
 	t.Helper()
 	fourth.KillEverything()
@@ -28,6 +29,12 @@ func loseQuorum(t *testing.T, w *writers, first, second, fourth, node *kit.Clust
 		t.Errorf("a lost master returned with its former data: %+v", result)
 	}
 	first.OC("delete", "node", "second", "fourth")
+
+	again := first.JoinMaster("second", kit.Options{})
+	waitMembers(first, 1, "learner")
+	w.checkMaster(t, "second", again)
+	again.MustSlipway("leave")
+	waitMembers(first, 0, "learner")
 }
 
 // waitRefusal waits until `slipway etcd reset` without a confirmation fails with the given message.
