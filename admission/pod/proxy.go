@@ -42,7 +42,8 @@ func (p *proxy) Validate(ctx context.Context, a admission.Attributes, _ admissio
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "proxy" {
 		return nil
 	}
-	_, name, _, ok := utilnet.SplitSchemeNamePort(a.GetName()) // the name can contain a scheme and a port
+	// The name can contain a scheme and a port.
+	_, name, _, ok := utilnet.SplitSchemeNamePort(a.GetName())
 	if !ok {
 		return nil // the API server rejects the name
 	}

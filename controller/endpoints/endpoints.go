@@ -71,7 +71,8 @@ func (o *Orphans) Run(ctx context.Context, ready func()) error {
 			}
 			return keys
 		}
-		if informer.GetIndexer().GetIndexers()[byService] == nil { // an earlier Run can have added the index
+		// An earlier Run can have added the index.
+		if informer.GetIndexer().GetIndexers()[byService] == nil {
 			err := informer.AddIndexers(cache.Indexers{byService: func(object any) (names []string, _ error) {
 				for _, key := range keys(object) {
 					names = append(names, key.String())
@@ -136,7 +137,7 @@ func (l *loop) reconcile(ctx context.Context, key controller.Key) error {
 func (l *loop) delete(ctx context.Context, resource schema.GroupVersionResource, object metav1.Object) error {
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(object.GetUID()))}
 	err := l.metadata.Resource(resource).Namespace(object.GetNamespace()).Delete(ctx, object.GetName(), options)
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // a conflict: the UID differs
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // another UID conflicts
 		return fmt.Errorf("delete %s %s/%s: %w", resource.Resource, object.GetNamespace(), object.GetName(), err)
 	}
 	return nil

@@ -13,8 +13,8 @@ import (
 )
 
 // The controllers of Kubernetes that create EndpointSlices and Endpoints for services with a
-// selector. The labels discoveryv1.LabelManagedBy and ManagedBy contain their names. Kubernetes does
-// not export these constants.
+// selector. The labels discoveryv1.LabelManagedBy and ManagedBy contain their names. Kubernetes
+// does not export these constants.
 const (
 	SliceController = "endpointslice-controller.k8s.io"
 	Controller      = "endpoint-controller"
