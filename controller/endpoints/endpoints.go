@@ -137,7 +137,7 @@ func (l *loop) reconcile(ctx context.Context, key controller.Key) error {
 func (l *loop) delete(ctx context.Context, resource schema.GroupVersionResource, object metav1.Object) error {
 	options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(object.GetUID()))}
 	err := l.metadata.Resource(resource).Namespace(object.GetNamespace()).Delete(ctx, object.GetName(), options)
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) { // another UID conflicts
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return fmt.Errorf("delete %s %s/%s: %w", resource.Resource, object.GetNamespace(), object.GetName(), err)
 	}
 	return nil
