@@ -185,8 +185,8 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 		if poll(pollCtx, func(ctx context.Context) bool {
 			return (k.OtherNetwork || nodeReady(ctx, client, k.NodeName)) && k.serves()
 		}) {
-			if err := createLease(pollCtx, client, k.NodeName, server.NodeLeaseDurationSeconds); err != nil {
-				slog.Warn("the kubelet creates the lease later", "error", err)
+			if err := renewLease(pollCtx, client, k.NodeName, server.NodeLeaseDurationSeconds); err != nil {
+				slog.Warn("the kubelet renews the lease later", "error", err)
 			}
 			ready()
 		}

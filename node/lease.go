@@ -12,24 +12,31 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// createLease creates the lease of a Node unless it exists. The kubelet creates the lease only
-// after the Node, and looks for the Node when it starts, usually just before it creates the Node
-// itself. It looks again only after ten seconds.
-func createLease(ctx context.Context, client kubernetes.Interface, name string, seconds int32) error {
+// renewLease renews the lease of a Node, and creates it if it does not exist. The kubelet alone
+// would take seconds longer. It looks for a new Node when it starts, usually just before it creates
+// the Node itself, and again only after ten seconds. If the API server does not respond yet, the
+// delay between its tries doubles, up to seven seconds.
+func renewLease(ctx context.Context, client kubernetes.Interface, name string, seconds int32) error {
 	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("create lease of node %q: %w", name, err)
+		return fmt.Errorf("renew lease of node %q: %w", name, err)
 	}
-	now := metav1.NewMicroTime(time.Now())
+	now, leases := metav1.NewMicroTime(time.Now()), client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
 	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: name, OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "Node", Name: name, UID: node.UID},
 		}},
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: &seconds, RenewTime: &now},
 	}
-	_, err = client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Create(ctx, lease, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("create lease of node %q: %w", name, err)
+	_, err = leases.Create(ctx, lease, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		if lease, err = leases.Get(ctx, name, metav1.GetOptions{}); err == nil {
+			lease.Spec.RenewTime = &now
+			_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
+		}
+	}
+	if err != nil && !apierrors.IsConflict(err) { // if it conflicts, the kubelet has renewed the lease
+		return fmt.Errorf("renew lease of node %q: %w", name, err)
 	}
 	return nil
 }
