@@ -124,7 +124,7 @@ func command(name string, args []string, streams genericiooptions.IOStreams) *co
 		ConfigFlags:   flags,
 		IOStreams:     streams,
 	}
-	factory := util.NewFactory(util.NewMatchVersionFlags(flags))
+	factory := util.NewFactory(util.NewMatchVersionFlags(newConnection(flags, streams)))
 	if name == "kubectl" {
 		root := kubectl.NewDefaultKubectlCommandWithArgs(options)
 		root.SetArgs(args)
