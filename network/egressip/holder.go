@@ -35,17 +35,26 @@ const (
 // learn new addresses from gratuitous ARP messages and neighbor advertisements. Hold returns an
 // error that lists each address that the device cannot have.
 func Hold(node netip.Addr, desired []netip.Addr) error {
+	// The kernel always lists the addresses of all devices, and a host has a device for each pod.
+	addresses, err := netlinksafe.AddrList(nil, netlink.FAMILY_ALL)
+	if err != nil {
+		return fmt.Errorf("list addresses: %w", err)
+	}
+	if len(desired) == 0 && !slices.ContainsFunc(addresses, isEgress) {
+		return nil
+	}
 	links, err := netlinksafe.LinkList()
 	if err != nil {
 		return fmt.Errorf("list devices: %w", err)
 	}
+	present := map[int][]netlink.Addr{} // by device
+	for _, address := range addresses {
+		present[address.LinkIndex] = append(present[address.LinkIndex], address)
+	}
 	var errs []error
 	isOnDevice := false
 	for _, link := range links {
-		present, err := netlinksafe.AddrList(link, netlink.FAMILY_ALL)
-		if err != nil {
-			return fmt.Errorf("list addresses of device %q: %w", link.Attrs().Name, err)
-		}
+		present := present[link.Attrs().Index]
 		var wanted []netip.Addr
 		if at := slices.IndexFunc(present, func(a netlink.Addr) bool { return addressOf(a) == node }); at >= 0 && !isOnDevice {
 			isOnDevice = true
