@@ -3,6 +3,7 @@ package flexvolume
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -92,6 +93,31 @@ func TestMountsAreCreatedAndRemovedOnce(t *testing.T) {
 		if _, err := os.Stat(path); !os.IsNotExist(err) {
 			t.Errorf("%s: %v", path, err)
 		}
+	}
+}
+
+// The server of this FUSE file system answers no request, so each access to the file system waits.
+func TestMountOfHangingFileSystemIsFound(t *testing.T) {
+	dir := filepath.Join(scratch(t), "volume")
+	if err := os.Mkdir(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	server, err := unix.Open("/dev/fuse", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(server) // ends requests that still wait
+	if err := unix.Mount("hanging", dir, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", server)); err != nil {
+		t.Fatal(err)
+	}
+	if !isMounted(t, dir) {
+		t.Error("the mount is not found")
+	}
+	if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+		t.Fatal(err)
+	}
+	if isMounted(t, dir) || isMounted(t, filepath.Join(dir, "missing")) {
+		t.Error("a mount is found after it was removed")
 	}
 }
 
