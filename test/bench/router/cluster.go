@@ -51,6 +51,9 @@ const (
 	statsListen = "ROUTER_LISTEN_ADDR"
 )
 
+// statsAccess is the user name and the password for the router's metrics.
+const statsAccess = "bench"
+
 // newCluster creates a cluster without routes and without a router.
 func newCluster() (c *cluster, err error) {
 	c = &cluster{ports: map[string]string{}}
@@ -110,7 +113,7 @@ func (c *cluster) startRouter(ctx context.Context, program string) (time.Duratio
 	for _, name := range []string{httpPort, httpsPort, sniPort, noSNIPort} {
 		c.router.Env = append(c.router.Env, name+"="+c.ports[name])
 	}
-	c.router.Env = append(c.router.Env, statsListen+"=127.0.0.1:"+c.ports[statsListen])
+	c.router.Env = append(c.router.Env, statsListen+"=127.0.0.1:"+c.ports[statsListen], "STATS_USERNAME="+statsAccess, "STATS_PASSWORD="+statsAccess)
 	var text strings.Builder
 	c.router.Stderr = &text
 	start := time.Now()

@@ -283,11 +283,19 @@ func (c *cluster) observe(scale *scaleResult) (err error) {
 			scale.haproxy.Anonymous += usage.Anonymous
 		}
 	}
-	response, err := http.Get("http://127.0.0.1:" + c.ports[statsListen] + "/metrics")
+	request, err := http.NewRequest(http.MethodGet, "http://127.0.0.1:"+c.ports[statsListen]+"/metrics", nil)
+	if err != nil {
+		return err
+	}
+	request.SetBasicAuth(statsAccess, statsAccess)
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("read the router's metrics: %s", response.Status)
+	}
 	metrics, err := io.ReadAll(response.Body)
 	if err != nil {
 		return err
