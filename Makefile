@@ -57,7 +57,9 @@ oc-all: ## build the client for linux, darwin and windows
 		GOOS=$$os GOARCH=amd64 $(GO) build -ldflags '$(LDFLAGS)' -o bin/oc-$$os-amd64 ./cmd/oc || exit 1; \
 	done
 
-test: build sbom lint unit oc-all scenario s3 ## run everything and print the time by package; needs root
+# The tests with a server of S3 run at the same time as the scenarios.
+test: SUITES = ./test/s3 ./test/scenario/...
+test: build sbom lint unit oc-all scenario ## run everything and print the time by package; needs root
 	@$(GO) run ./hack/gotest -report bin/times
 
 check: ## build, lint and test what a change can break (BASE=main); it boots no cluster
@@ -81,6 +83,8 @@ unit: build ## run the tests next to the code
 	$(GO) run ./hack/gotest -record bin/times/unit.json $(RERUN) -- $(TESTFLAGS) $$($(GO) list ./... | grep -v -e /test/scenario/ -e /test/s3 -e /test/faults -e /test/measure -e /test/netpol)
 	npm --prefix console/web --silent test
 
+SUITES = ./test/scenario/...
+
 # Three packages run at the same time, because a scenario mostly waits; JOBS=1 runs one package at a
 # time. Each has its own network namespace, data directory and cgroup. With RUN, only the packages
 # with the test are compiled.
@@ -92,7 +96,7 @@ ifdef RUN
 	$(if $(KEEP),SLIPWAY_TEST_KEEP=1) $(GO) test -v -count=1 -timeout 40m -run '^($(RUN))$$' $(SCENARIOS)
 else
 	$(if $(KEEP),@echo 'KEEP=1 needs RUN=TestName'; exit 1)
-	$(GO) run ./hack/gotest -record bin/times/scenario.json $(RERUN) -- $(TESTFLAGS) -count=1 -p $(or $(JOBS),3) -timeout 40m ./test/scenario/...
+	$(GO) run ./hack/gotest -record bin/times/scenario.json $(RERUN) -- $(TESTFLAGS) -count=1 -p $(or $(JOBS),3) -timeout 40m $(SUITES)
 endif
 
 # The embedded programs of this repository that are small, and packages whose tests start no programs of
