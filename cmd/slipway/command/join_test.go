@@ -10,12 +10,20 @@ import (
 
 // runVerb runs a verb for the host with the given data directory. It returns the verb's error.
 func runVerb(dataDir string, args ...string) error {
+	_, err := verbOutput(dataDir, args...)
+	return err
+}
+
+// verbOutput works like runVerb, and returns what the verb prints.
+func verbOutput(dataDir string, args ...string) (string, error) {
+	var out bytes.Buffer
 	root := New()
 	root.SetArgs(append(args, "--data-dir", dataDir))
 	root.SetIn(&bytes.Buffer{})
-	root.SetOut(&bytes.Buffer{})
-	root.SetErr(&bytes.Buffer{})
-	return root.Execute()
+	root.SetOut(&out)
+	root.SetErr(&out)
+	err := root.Execute()
+	return out.String(), err
 }
 
 func TestJoinRejectsWrongFlags(t *testing.T) {
