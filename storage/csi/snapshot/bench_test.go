@@ -58,16 +58,7 @@ func newBenchWith(t *testing.T, options fake.Options, timeout time.Duration) *be
 	b := &bench{t: t, storage: fake.New(options), timeout: timeout, server: apitest.Start(t)}
 	b.kube, b.objects = b.clients(b.server.Config())
 	b.connect()
-	volume := b.makeVolume("data")
-	_, err := b.kube.CoreV1().PersistentVolumes().Create(t.Context(), &corev1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: "pv"},
-		Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: corev1.PersistentVolumeSource{
-			CSI: &corev1.CSIPersistentVolumeSource{Driver: fake.Name, VolumeHandle: volume},
-		}},
-	}, metav1.CreateOptions{})
-	b.must(err)
-	_, err = b.kube.CoreV1().PersistentVolumeClaims(namespace).Create(t.Context(), claim("data", "pv"), metav1.CreateOptions{})
-	b.must(err)
+	b.bind("data", "pv")
 	b.class("fast", snapshotv1.VolumeSnapshotContentDelete, true)
 	return b
 }
@@ -114,6 +105,22 @@ func (b *bench) makeVolume(name string) string {
 	})
 	b.must(err)
 	return response.GetVolume().GetVolumeId()
+}
+
+// bind creates a claim and its PersistentVolume.
+func (b *bench) bind(name, volume string) {
+	bound, err := b.kube.CoreV1().PersistentVolumeClaims(namespace).Create(b.t.Context(), claim(name, volume), metav1.CreateOptions{})
+	b.must(err)
+	_, err = b.kube.CoreV1().PersistentVolumes().Create(b.t.Context(), &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: volume},
+		Spec: corev1.PersistentVolumeSpec{
+			ClaimRef: &corev1.ObjectReference{Namespace: namespace, Name: name, UID: bound.UID},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				CSI: &corev1.CSIPersistentVolumeSource{Driver: fake.Name, VolumeHandle: b.makeVolume(name)},
+			},
+		},
+	}, metav1.CreateOptions{})
+	b.must(err)
 }
 
 // class creates a VolumeSnapshotClass for the driver.

@@ -93,6 +93,10 @@ func (r *snapshotter) source(s *snapshotv1.VolumeSnapshot) (*corev1.PersistentVo
 	if err != nil {
 		return nil, nil, err
 	}
+	// A user can create a claim that names another claim's volume.
+	if ref := volume.Spec.ClaimRef; ref == nil || ref.UID != claim.UID {
+		return nil, nil, userErrorf("PersistentVolume %q is not bound to PersistentVolumeClaim %q", volume.Name, name)
+	}
 	if volume.Spec.CSI == nil {
 		return nil, nil, userErrorf("PersistentVolume %q is not a CSI volume, so it does not support snapshots", volume.Name)
 	}

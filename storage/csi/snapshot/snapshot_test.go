@@ -158,8 +158,7 @@ func TestMissingObjectsAreReportedUntilTheyExist(t *testing.T) {
 		s.Spec.Source.PersistentVolumeClaimName = ptr.To("later")
 		b.make(s)
 		b.waitProblem("monday", `PersistentVolumeClaim "later" does not exist`)
-		_, err := b.kube.CoreV1().PersistentVolumeClaims(namespace).Create(t.Context(), claim("later", "pv"), metav1.CreateOptions{})
-		b.must(err)
+		b.bind("later", "later")
 		b.waitReady("monday")
 	})
 	t.Run("content", func(t *testing.T) {
@@ -186,6 +185,19 @@ func TestMissingObjectsAreReportedUntilTheyExist(t *testing.T) {
 		b.waitGone("monday")
 		b.clean("after the deletion")
 	})
+}
+
+func TestVolumeOfAnotherClaimIsNotRead(t *testing.T) {
+	b := newBench(t, fake.Options{}).start()
+	_, err := b.kube.CoreV1().PersistentVolumeClaims(namespace).Create(t.Context(), claim("earlier", "pv"), metav1.CreateOptions{})
+	b.must(err)
+	s := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "monday"}}
+	s.Spec.Source.PersistentVolumeClaimName = ptr.To("earlier")
+	b.make(s)
+	b.waitProblem("monday", `PersistentVolume "pv" is not bound to PersistentVolumeClaim "earlier"`)
+	if n := len(b.storage.Snapshots()); n != 0 {
+		t.Errorf("%d snapshots in the storage", n)
+	}
 }
 
 func TestSnapshotIsProtectedWhileRestoring(t *testing.T) {
