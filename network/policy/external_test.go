@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	networkv1 "github.com/openshift/api/network/v1"
 	"github.com/vishvananda/netlink"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,11 +25,7 @@ func (f *fixture) newOutside() {
 	n.Connect(f.T, "198.51.100.1/24", "198.51.100.2/24")
 	n.Do(f.T, func() error {
 		for i := range 9 {
-			link, err := netlink.LinkByName("eth0") //nolint:forbidigo // of a new namespace
-			if err != nil {
-				return err
-			}
-			if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{IP: net.IPv4(203, 0, 113, byte(i+1)), Mask: net.CIDRMask(32, 32)}}); err != nil {
+			if err := addAddress("eth0", fmt.Sprintf("203.0.113.%d", i+1)); err != nil {
 				return err
 			}
 		}
@@ -119,6 +116,65 @@ func TestFirewallIsEnforcedAsItChanges(t *testing.T) {
 	f.start()
 	f.must(f.network.NetworkV1().EgressNetworkPolicies("shop").Delete(t.Context(), "default", metav1.DeleteOptions{}))
 	f.external("web", everything)
+}
+
+// TestFirewallAppliesToAllAddressesOfNodes denies the external addresses of this node and of another
+// node. Pods can reach the nodes at other addresses: in the pod network, and at the DNS server's
+// address.
+func TestFirewallAppliesToAllAddressesOfNodes(t *testing.T) {
+	f := newFixture(t)
+	for _, pod := range []string{"web", "db"} {
+		f.lease("shop", pod)
+		f.create("shop", pod)
+	}
+	f.newOutside()
+	const gateway, resolver = "10.129.0.1", "192.0.2.53"
+	f.outside.Do(t, func() error { return addAddress("eth0", gateway) })
+	f.must(addAddress("lo", resolver))
+	f.must(netlink.RouteAdd(&netlink.Route{Dst: &net.IPNet{IP: net.ParseIP(gateway), Mask: net.CIDRMask(32, 32)}, Gw: net.IPv4(198, 51, 100, 2)}))
+	f.enforcer.Resolver = resolver + ":53"
+	for name, host := range map[string]networkv1.HostSubnet{
+		"one": {Subnet: "10.128.1.0/24", HostIP: "198.51.100.1"}, "two": {Subnet: "10.129.0.0/24", HostIP: "198.51.100.2"},
+	} {
+		host.Name, host.Annotations = name, map[string]string{networkv1.NodeUIDAnnotation: name}
+		f.must(f.network.Tracker().Add(&host))
+	}
+	f.start()
+	nodes := []string{"198.51.100.1", "10.128.1.1", resolver, "198.51.100.2", gateway}
+	reaches := func(want bool) {
+		t.Helper()
+		for _, address := range nodes {
+			eventually.Equal(t, "access to "+address, func() bool {
+				_, err := f.pods["web"].Probe("tcp4", address+":80")
+				return err == nil
+			}, want)
+		}
+	}
+	reaches(true)
+	f.firewall("default", "Deny 198.51.100.0/24")
+	reaches(false)
+	for _, address := range []string{f.address["db"] + ":80", "203.0.113.1:80", resolver + ":53"} {
+		if _, err := f.pods["web"].Ask("tcp4", address); err != nil {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+	f.firewall("default", "Allow 198.51.100.0/24", "Deny 0.0.0.0/0")
+	reaches(true)
+	f.firewall("default", "Deny 0.0.0.0/0")
+	reaches(false)
+	f.outside.Do(t, func() error { // a node's connection to a pod
+		_, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(gateway)}, Timeout: time.Second}).Dial("tcp4", f.address["web"]+":80")
+		return err
+	})
+}
+
+// addAddress adds an address to a device of this network namespace.
+func addAddress(device, address string) error {
+	link, err := netlink.LinkByName(device) //nolint:forbidigo // of a new namespace
+	if err != nil {
+		return err
+	}
+	return netlink.AddrAdd(link, &netlink.Addr{IPNet: &net.IPNet{IP: net.ParseIP(address), Mask: net.CIDRMask(32, 32)}})
 }
 
 func TestServicesOfThePlatformAreReachable(t *testing.T) {

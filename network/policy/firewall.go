@@ -97,6 +97,7 @@ func (s snapshot) joined(project string) (others []string) {
 // addFirewalls adds a chain for each project that has a firewall and has pods on this node.
 func (c *compiler) addFirewalls() {
 	c.result.sets[platformSet] = set{kind: c.family.Type(), elements: elementsOf(c.platform)}
+	c.addGateways()
 	for project, f := range c.firewallsByProject() {
 		if f.effect == allowAll {
 			continue
@@ -159,7 +160,7 @@ func (c *compiler) firewallRun(kind networkv1.EgressNetworkPolicyRuleType, run [
 		c.result.sets[nameSet(name)] = set{kind: c.family.Type(), comment: name, elements: elementsOf(c.names[name])}
 		rules = append(rules, fmt.Sprintf("%s daddr @%s%s %s", c.family.Header(), nameSet(name), onlyUnicast, verdict))
 	}
-	switch networks = widest(networks); {
+	switch networks = widest(c.withGateways(networks)); {
 	case len(networks) == 0:
 		return rules
 	case networks[0].Bits() == 0:

@@ -38,6 +38,7 @@ type objects struct {
 
 	dualStack   dualstack.Networks
 	podNetworks []netip.Prefix // in both IP families
+	resolver    netip.Addr     // of the node's DNS server
 }
 
 func newObjects(client kubernetes.Interface, network networkclient.Interface) *objects {
@@ -206,7 +207,7 @@ func (o *objects) snapshot(node string, local []cni.Pod) snapshot {
 		s.policies = append(s.policies, object.(*networkingv1.NetworkPolicy))
 	}
 	o.addFirewalls(&s)
-	s.hosts = o.hostAddresses()
+	s.hosts, s.gateways = o.hostAddresses(), o.gateways(node)
 	unnamed := map[netip.Addr]bool{} // addresses of pods without a name
 	for _, l := range local {
 		if l.Name == "" {

@@ -15,7 +15,7 @@
 //	            └─ drop
 //
 // An egress firewall restricts the connections of a project's pods to addresses outside of the
-// cluster, and to the pods' own node. The project's pods share the firewall's chain, which contains
+// cluster, and to all addresses of nodes. The project's pods share the firewall's chain, which contains
 // the rules in their order. The addresses of a DNS name form a set. The node's DNS server adds
 // addresses to the set (see Names) before a pod receives the response.
 //
@@ -135,6 +135,9 @@ func (e *Enforcer) Run(ctx context.Context, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	objects := newObjects(e.Client, e.Network)
 	objects.dualStack, objects.podNetworks = e.DualStack, slices.Concat(e.Networks.Pods, e.Second.Pods)
+	if resolver, err := netip.ParseAddrPort(e.Resolver); err == nil {
+		objects.resolver = resolver.Addr()
+	}
 	defer objects.stop()
 	defer cancel()
 	changes, err := objects.watch()

@@ -101,6 +101,7 @@ func newRuleset(f ipfamily.Family) *ruleset {
 		sets: map[string]set{
 			selfSet:     {kind: f.Type() + " . " + f.Type(), elements: map[string]bool{}},
 			platformSet: {kind: f.Type(), elements: map[string]bool{}},
+			gatewaySet:  {kind: f.Type(), elements: map[string]bool{}},
 		},
 		chains: map[string]chain{},
 		pods:   map[direction]map[netip.Addr]string{egress: {}, ingress: {}, external: {}, source: {}, target: {}},

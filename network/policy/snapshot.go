@@ -27,6 +27,8 @@ type snapshot struct {
 	hosts     []netip.Prefix          // addresses with which hosts send packets to pods
 	names     map[string][]netip.Addr // addresses of the DNS names in firewalls
 	platform  []netip.Addr            // addresses of services that firewalls never restrict
+	// gateways maps the addresses of nodes that only the cluster uses to their other addresses.
+	gateways map[netip.Addr][]netip.Addr
 
 	node  string                   // name of this node
 	exits map[string]egressip.Exit // paths out of the cluster, by project
@@ -49,6 +51,7 @@ func (s snapshot) of(f ipfamily.Family) snapshot {
 	s.pods = slices.DeleteFunc(slices.Clone(s.pods), func(p pod) bool { return ipfamily.Of(p.address) != f })
 	s.hosts = slices.DeleteFunc(slices.Clone(s.hosts), func(p netip.Prefix) bool { return ipfamily.Of(p.Addr()) != f })
 	s.names, s.platform = namesIn(f, s.names), inFamily(f, s.platform)
+	s.gateways = gatewaysIn(f, s.gateways)
 	return s
 }
 

@@ -191,7 +191,7 @@ func baseChains(n Networks, r *ruleset) []baseChain {
 	if len(r.pods[external]) > 0 {
 		chains = append(chains,
 			baseChain{name: external.String(), hook: knftables.ForwardHook, priority: "-3", rules: []string{
-				ip + " daddr " + n.inside() + " accept", replies,
+				ip + " daddr != @" + gatewaySet + " " + ip + " daddr " + n.inside() + " accept", replies,
 				"ct status dnat ct original " + ip + " daddr @" + platformSet + " accept", pod(external),
 			}},
 			baseChain{name: "node", hook: knftables.InputHook, priority: "-1", rules: []string{
