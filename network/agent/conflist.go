@@ -42,7 +42,10 @@ func (a *Agent) pluginConfig(subnet netip.Prefix) cni.Config {
 
 // clusterNetworks returns the networks of pods, services and the DNS server.
 func (a *Agent) clusterNetworks() []netip.Prefix {
-	networks := append(a.DualStack.Prefixes4(), a.ServiceCIDR.Masked())
+	networks := append(a.DualStack.Prefixes(), a.ServiceCIDR.Masked())
+	if a.DualStack.Enabled() {
+		networks = append(networks, a.SecondServiceCIDR.Masked())
+	}
 	if a.DNSIP.IsValid() {
 		networks = append(networks, netip.PrefixFrom(a.DNSIP, a.DNSIP.BitLen()))
 	}

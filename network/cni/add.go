@@ -67,7 +67,7 @@ func (c *call) attach(bridge netlink.Link, l lease) (*current.Result, error) {
 	if err := c.config.limit(l, bridge); err != nil {
 		return nil, err
 	}
-	second, err := c.createMacvlan()
+	second, err := c.createMacvlan(l)
 	if err != nil {
 		return nil, err
 	}

@@ -16,16 +16,17 @@ import (
 
 	"github.com/slipway-platform/slipway/internal/macvlan"
 	"github.com/slipway-platform/slipway/network/hostaddr"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // createMacvlan creates the macvlan device that a pod's annotation requests, and returns it. The
-// device has no address and is down: the pod configures the device, and can also set a default
-// route on it. Therefore, createMacvlan adds routes to the cluster networks in the pod. Only the
-// API server checks which pods may have the annotation.
+// device has no address, IPv6 is disabled on it, and it is down: the pod configures the device, and
+// can also set default routes on it. Therefore, createMacvlan adds routes to the cluster networks in
+// the pod. Only the API server checks which pods may have the annotation.
 //
 // As in OpenShift 3, the mode is "private": the device cannot reach other macvlan devices on the
 // host directly.
-func (c *call) createMacvlan() ([]*current.Interface, error) {
+func (c *call) createMacvlan(l lease) ([]*current.Interface, error) {
 	request, err := macvlan.Parse(c.config.RuntimeConfig.Annotations)
 	if err != nil || !request.Wanted {
 		return nil, err
@@ -59,7 +60,12 @@ func (c *call) createMacvlan() ([]*current.Interface, error) {
 		if _, err := sysctl.Sysctl("net/ipv6/conf/"+macvlan.Device+"/disable_ipv6", "1"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("disable IPv6 of device %q: %w", macvlan.Device, err)
 		}
-		return routeThroughGateway(c.args.IfName, Gateway(c.config.PodCIDR), c.config.ClusterNetworks)
+		for _, e := range c.config.ends(l) {
+			if err := routeThroughGateway(c.args.IfName, e.gateway, c.config.ClusterNetworks); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	return []*current.Interface{created}, err
 }
@@ -84,13 +90,17 @@ func parentDevice(name string) (netlink.Link, error) {
 	return link, nil
 }
 
-// routeThroughGateway adds routes to the networks, through the gateway, in the pod's namespace.
+// routeThroughGateway adds routes to the networks of the gateway's IP family, through the gateway, in
+// the pod's namespace.
 func routeThroughGateway(iface string, gateway netip.Addr, networks []netip.Prefix) error {
 	link, err := netlinksafe.LinkByName(iface)
 	if err != nil {
 		return fmt.Errorf("find device %q: %w", iface, err)
 	}
 	for _, network := range networks {
+		if ipfamily.Of(network.Addr()) != ipfamily.Of(gateway) {
+			continue
+		}
 		to := &net.IPNet{IP: network.Addr().AsSlice(), Mask: net.CIDRMask(network.Bits(), network.Addr().BitLen())}
 		if err := netlink.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: to, Gw: gateway.AsSlice()}); err != nil {
 			return fmt.Errorf("add route to %s through %s: %w", network, gateway, err)

@@ -3,6 +3,7 @@ package cni
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ import (
 func annotated(value string) func(*Config) {
 	return func(c *Config) {
 		c.RuntimeConfig.Annotations = map[string]string{macvlan.Annotation: value}
-		c.ClusterNetworks = []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14"), netip.MustParsePrefix("172.30.0.0/16")}
+		c.ClusterNetworks = []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14"), netip.MustParsePrefix("172.30.0.0/16"), netip.MustParsePrefix("fd01::/48")}
 	}
 }
 
@@ -113,5 +114,29 @@ func TestMacvlanDeviceNeedsParent(t *testing.T) {
 	result := b.add(pod, annotated("false"))
 	if len(result.Interfaces) != 3 {
 		t.Errorf("a pod that requests no device has %+v", result.Interfaces)
+	}
+}
+
+// A pod can replace the default routes of both IP families, and still reaches the cluster.
+func TestMacvlanPodHasRoutesToClusterNetworks(t *testing.T) {
+	b := newBench(t)
+	b.uplink()
+	b.config.SecondCIDR = netip.MustParsePrefix("fd01:0:0:2::/64")
+	pod := hosttest.NewNamespace(t, "one")
+	b.add(pod, annotated("true"))
+	var routes []string
+	pod.Do(t, func() error {
+		list, err := netlink.RouteList(nil, netlink.FAMILY_ALL)
+		for _, route := range list {
+			if ones, _ := route.Dst.Mask.Size(); route.Gw != nil && ones > 0 {
+				routes = append(routes, route.Dst.String()+" through "+route.Gw.String())
+			}
+		}
+		return err
+	})
+	slices.Sort(routes)
+	want := []string{"10.128.0.0/14 through 10.128.2.1", "172.30.0.0/16 through 10.128.2.1", "fd01::/48 through fd01:0:0:2::1"}
+	if !slices.Equal(routes, want) {
+		t.Errorf("got routes %q, want %q", routes, want)
 	}
 }

@@ -36,7 +36,7 @@ func ParseAccess(text string) (Access, error) {
 		r, ok := parseRule(strings.Join(fields, " "))
 		switch {
 		case !ok:
-			errs = append(errs, lineError(httpDestinationVariable, fields, "must be an IPv4 address, a network, a host name, *.<domain> or *, after an optional !"))
+			errs = append(errs, lineError(httpDestinationVariable, fields, "must be an IP address, a network, a host name, *.<domain> or *, after an optional !"))
 		case r.all && i != len(list)-1:
 			errs = append(errs, lineError(httpDestinationVariable, fields, "must be the last line"))
 		}
@@ -56,11 +56,11 @@ func parseRule(text string) (r rule, ok bool) {
 	}
 	if network, err := netip.ParsePrefix(text); err == nil {
 		r.network = network.Masked()
-		return r, network.Addr().Is4()
+		return r, !network.Addr().Is4In6()
 	}
 	if address, err := netip.ParseAddr(text); err == nil {
 		r.network = netip.PrefixFrom(address, address.BitLen())
-		return r, address.Is4()
+		return r, address.Zone() == "" && !address.Is4In6()
 	}
 	text, r.subdomains = strings.CutPrefix(text, "*.")
 	r.name = canonical(text)

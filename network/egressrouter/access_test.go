@@ -36,6 +36,10 @@ func TestAccess(t *testing.T) {
 		{"name of the metadata service", "*.example.com\n*", "meta.example.com", "169.254.169.254", false},
 		{"address of the metadata service", "169.254.169.254", "169.254.169.254", "169.254.169.254", true},
 		{"denied name of the metadata service", "!meta.example.com\n169.254.0.0/16", "meta.example.com", "169.254.169.254", false},
+		{"IPv6 address", "2001:db8::1", "2001:db8::1", "2001:db8::1", true},
+		{"IPv6 network", "!2001:db8:1::/48\n2001:db8::/32", "www.example.com", "2001:db8:1::1", false},
+		{"another IPv6 network", "!2001:db8:1::/48\n2001:db8::/32", "www.example.com", "2001:db8:2::1", true},
+		{"IPv6 link-local address", "*", "fe80::1", "fe80::1", false},
 		{"none", "!*", "example.org", "203.0.113.1", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -54,16 +58,17 @@ func TestAccessErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                     "EGRESS_HTTP_PROXY_DESTINATION is empty",
 		"*\nexample.com":       `line "*" of EGRESS_HTTP_PROXY_DESTINATION: must be the last line`,
-		"http://example.com":   "must be an IPv4 address, a network, a host name",
-		"example.com:80":       "must be an IPv4 address",
-		"192.168.1.0/33":       "must be an IPv4 address",
-		"192.168.1":            "must be an IPv4 address",
-		"2001:db8::/32":        "must be an IPv4 address",
-		"www.*.example.com":    "must be an IPv4 address",
-		"!":                    "must be an IPv4 address",
-		"!!example.com":        "must be an IPv4 address",
-		"one.com two.com":      "must be an IPv4 address",
-		"-leading.example.com": "must be an IPv4 address",
+		"http://example.com":   "must be an IP address, a network, a host name",
+		"example.com:80":       "must be an IP address",
+		"192.168.1.0/33":       "must be an IP address",
+		"192.168.1":            "must be an IP address",
+		"2001:db8::1%eth0":     "must be an IP address",
+		"::ffff:192.0.2.0/120": "must be an IP address",
+		"www.*.example.com":    "must be an IP address",
+		"!":                    "must be an IP address",
+		"!!example.com":        "must be an IP address",
+		"one.com two.com":      "must be an IP address",
+		"-leading.example.com": "must be an IP address",
 	} {
 		if _, err := ParseAccess(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want %q", text, err, want)

@@ -11,9 +11,17 @@ import (
 // The pod itself handles all other connections.
 type Destination struct {
 	Redirects []Redirect
-	// Fallback receives the connections to all other ports, on the same port. It is invalid if
-	// there is no fallback.
-	Fallback netip.Addr
+	// Fallbacks receive the connections to all other ports, on the same port. There is at most one
+	// for each IP family.
+	Fallbacks []netip.Addr
+}
+
+// servers returns the addresses of all servers.
+func (d Destination) servers() (addresses []netip.Addr) {
+	for _, r := range d.Redirects {
+		addresses = append(addresses, r.To.Addr())
+	}
+	return append(addresses, d.Fallbacks...)
 }
 
 // Redirect redirects the connections to one port.
@@ -29,19 +37,22 @@ type Redirect struct {
 //	<port> <tcp|udp> <IP address> <remote port>
 //	<IP address>
 //
-// The third form must be the last line. Blank lines and lines that begin with # are ignored.
+// Connections over IPv4 are redirected to IPv4 addresses, and connections over IPv6 to IPv6
+// addresses. The third form must be the last line, or the last two lines, one for each IP family.
+// Blank lines and lines that begin with # are ignored.
 func ParseDestination(text string) (Destination, error) {
 	var d Destination
 	var errs []error
 	list := lines(text)
 	if len(list) == 0 {
-		return d, fmt.Errorf("%s is empty, must be an IPv4 address or lines such as %q", destinationVariable, "80 tcp 203.0.113.25")
+		return d, fmt.Errorf("%s is empty, must be an IP address or lines such as %q", destinationVariable, "80 tcp 203.0.113.25")
 	}
 	type listener struct {
+		family   family
 		protocol string
 		port     uint16
 	}
-	seen := map[listener]bool{}
+	seen, fallbacks := map[listener]bool{}, map[family]bool{}
 	for i, fields := range list {
 		fail := func(format string, args ...any) {
 			errs = append(errs, lineError(destinationVariable, fields, format, args...))
@@ -50,11 +61,14 @@ func ParseDestination(text string) (Destination, error) {
 			address, err := netip.ParseAddr(fields[0])
 			switch {
 			case err != nil || !isHost(address):
-				fail("must be <port> <tcp|udp> <IPv4 address> [<remote port>], or one IPv4 address")
-			case i != len(list)-1:
+				fail("must be <port> <tcp|udp> <IP address> [<remote port>], or one IP address")
+			case i < len(list)-1 && len(list[i+1]) > 1:
 				fail("the address for all other ports must be the last line")
+			case fallbacks[familyOf(address)]:
+				fail("%s has two addresses for all other ports", familyOf(address))
 			default:
-				d.Fallback = address
+				fallbacks[familyOf(address)] = true
+				d.Fallbacks = append(d.Fallbacks, address)
 			}
 			continue
 		}
@@ -63,7 +77,7 @@ func ParseDestination(text string) (Destination, error) {
 			fail("%v", err)
 			continue
 		}
-		if key := (listener{redirect.Protocol, redirect.Port}); seen[key] {
+		if key := (listener{familyOf(redirect.To.Addr()), redirect.Protocol, redirect.Port}); seen[key] {
 			fail("port %d/%s has two destinations", redirect.Port, redirect.Protocol)
 		} else {
 			seen[key] = true
@@ -78,7 +92,7 @@ func ParseDestination(text string) (Destination, error) {
 
 func parseRedirect(fields []string) (Redirect, error) {
 	if len(fields) != 3 && len(fields) != 4 {
-		return Redirect{}, errors.New("must be <port> <tcp|udp> <IPv4 address> [<remote port>], or one IPv4 address")
+		return Redirect{}, errors.New("must be <port> <tcp|udp> <IP address> [<remote port>], or one IP address")
 	}
 	port, err := parsePort(fields[0])
 	if err != nil {
@@ -89,7 +103,7 @@ func parseRedirect(fields []string) (Redirect, error) {
 	}
 	address, err := netip.ParseAddr(fields[2])
 	if err != nil || !isHost(address) {
-		return Redirect{}, fmt.Errorf("%q is not the IPv4 address of a server", fields[2])
+		return Redirect{}, fmt.Errorf("%q is not the IP address of a server", fields[2])
 	}
 	remote := port
 	if len(fields) == 4 {

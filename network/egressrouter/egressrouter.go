@@ -3,7 +3,8 @@
 // settings are environment variables.
 //
 // The router container is privileged. It gives the pod's macvlan device the address EGRESS_SOURCE
-// and a default route through EGRESS_GATEWAY. EGRESS_ROUTER_MODE determines its next step:
+// and a default route through EGRESS_GATEWAY. Both can contain an IPv4 address and an IPv6 address.
+// EGRESS_ROUTER_MODE determines its next step:
 //
 //	legacy, the default   redirects connections to EGRESS_DESTINATION, and waits for a signal
 //	init                  redirects connections to EGRESS_DESTINATION, and exits

@@ -23,12 +23,12 @@ var errDenied = errors.New("EGRESS_HTTP_PROXY_DESTINATION does not allow this se
 
 // proxyHTTP serves an HTTP proxy until ctx is done.
 func proxyHTTP(ctx context.Context, address string, access Access, log *slog.Logger) error {
-	listener, err := net.Listen("tcp4", address)
+	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		return fmt.Errorf("serve HTTP proxy: %w", err)
 	}
 	log.InfoContext(ctx, "HTTP proxy is ready", "address", listener.Addr())
-	return serveHTTP(ctx, listener, newProxy(access, log))
+	return serveHTTP(ctx, listener, newProxy(access, outside(), log))
 }
 
 func serveHTTP(ctx context.Context, listener net.Listener, handler http.Handler) error {
@@ -46,12 +46,14 @@ type proxy struct {
 	access  Access
 	log     *slog.Logger
 	forward *httputil.ReverseProxy
-	// lookup resolves a name to IPv4 addresses.
+	// suffix is the suffix of Go's network names for the families in which the proxy connects.
+	suffix string
+	// lookup resolves a name to addresses.
 	lookup func(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-func newProxy(access Access, log *slog.Logger) *proxy {
-	p := &proxy{access: access, log: log, lookup: net.DefaultResolver.LookupNetIP}
+func newProxy(access Access, suffix string, log *slog.Logger) *proxy {
+	p := &proxy{access: access, log: log, suffix: suffix, lookup: net.DefaultResolver.LookupNetIP}
 	p.forward = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.Out.Host = r.Out.URL.Host },
 		// Do not set Proxy: the environment's proxy settings do not apply, because access is
@@ -120,7 +122,7 @@ func (p *proxy) dial(ctx context.Context, _, server string) (net.Conn, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	addresses, err := p.lookup(ctx, "ip4", host)
+	addresses, err := p.lookup(ctx, "ip"+p.suffix, host)
 	if err != nil {
 		// Do not disclose which names exist.
 		if !p.access.allows(host, netip.Addr{}) {
@@ -134,7 +136,7 @@ func (p *proxy) dial(ctx context.Context, _, server string) (net.Conn, error) {
 			continue
 		}
 		var conn net.Conn
-		if conn, err = new(net.Dialer).DialContext(ctx, "tcp4", net.JoinHostPort(address.Unmap().String(), port)); err == nil {
+		if conn, err = new(net.Dialer).DialContext(ctx, "tcp"+p.suffix, net.JoinHostPort(address.Unmap().String(), port)); err == nil {
 			return conn, nil
 		}
 	}

@@ -26,7 +26,7 @@ func newClient(t *testing.T, rules string) *http.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := newProxy(access, slog.New(slog.DiscardHandler))
+	p := newProxy(access, "4", slog.New(slog.DiscardHandler))
 	p.lookup = func(_ context.Context, _, host string) ([]netip.Addr, error) {
 		if address, err := netip.ParseAddr(host); err == nil {
 			return []netip.Addr{address}, nil
@@ -148,7 +148,7 @@ func TestDNSProxyConnectsToTargets(t *testing.T) {
 	var log strings.Builder
 	component := componenttest.Run(t, func(ctx context.Context, ready func()) error {
 		ready()
-		return serveTCP(ctx, listeners, targets, slog.New(slog.NewTextHandler(&log, nil)))
+		return serveTCP(ctx, listeners, targets, "tcp4", slog.New(slog.NewTextHandler(&log, nil)))
 	})
 	for i, want := range []string{"one: hello", "two: hello", ""} {
 		conn, err := net.Dial("tcp4", listeners[i].Addr().String())

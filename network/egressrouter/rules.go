@@ -19,7 +19,8 @@ const tableName = "egress-router"
 // destinationTranslated is the IPS_DST_NAT bit of a connection's status.
 const destinationTranslated = 1 << 5
 
-// rules replaces the table. In nft syntax, the table is:
+// rules replaces the table of each IP family. The pod has no table for IPv6 if its macvlan device has
+// no IPv6 address, because IPv6 is then disabled on the device. In nft syntax, the table for IPv4 is:
 //
 //	chain mark    { type filter hook prerouting priority mangle
 //	                iifname eth0 ct mark set 1
@@ -44,7 +45,25 @@ func (s Settings) rules() error {
 	if err != nil {
 		return fmt.Errorf("open nftables: %w", err)
 	}
-	identity := &nftables.Table{Family: nftables.TableFamilyIPv4, Name: tableName}
+	// Without the table for IPv4, machines outside of the cluster could connect to the pod's cluster
+	// address through the macvlan device.
+	sources := map[family]netip.Addr{ipv4: {}}
+	for _, r := range s.Routes {
+		sources[r.family()] = r.Source.Addr()
+	}
+	for f, source := range sources {
+		s.addTable(conn, f, source)
+	}
+	if err := conn.Flush(); err != nil {
+		return fmt.Errorf("write nftables table %s: %w", tableName, err)
+	}
+	return nil
+}
+
+// addTable replaces the table of a family. source is invalid if the pod has no address outside of the
+// cluster in this family.
+func (s Settings) addTable(conn *nftables.Conn, f family, source netip.Addr) {
+	identity := &nftables.Table{Family: f.table(), Name: tableName}
 	conn.AddTable(identity) // because deleting a missing table is an error
 	conn.DelTable(identity)
 	t := &table{conn, conn.AddTable(identity)}
@@ -58,7 +77,7 @@ func (s Settings) rules() error {
 
 	input := t.chain("input", filter, nftables.ChainHookInput, nftables.ChainPriorityFilter)
 	t.rule(input, from(macvlan.Device), isResponse(), verdict(expr.VerdictAccept))
-	t.rule(input, from(macvlan.Device), protocol(unix.IPPROTO_ICMP), verdict(expr.VerdictAccept))
+	t.rule(input, from(macvlan.Device), protocol(f.icmp()), verdict(expr.VerdictAccept))
 	t.rule(input, from(macvlan.Device), verdict(expr.VerdictDrop))
 
 	drop := nftables.ChainPolicyDrop
@@ -67,24 +86,26 @@ func (s Settings) rules() error {
 	t.rule(forward, from(clusterDevice), to(macvlan.Device), isRedirected(), verdict(expr.VerdictAccept))
 	t.rule(forward, from(macvlan.Device), to(clusterDevice), isResponse(), verdict(expr.VerdictAccept))
 
-	if s.redirects() {
+	if s.redirects() && source.IsValid() {
 		redirect := t.chain("redirect", nat, nftables.ChainHookPrerouting, nftables.ChainPriorityNATDest)
 		for _, r := range s.Destination.Redirects {
+			if familyOf(r.To.Addr()) != f {
+				continue
+			}
 			number := protocolNumber(r.Protocol)
 			t.rule(redirect, from(clusterDevice), protocol(number), port(r.Port), translate(expr.NATTypeDestNAT, r.To.Addr(), r.To.Port()))
 		}
-		if s.Destination.Fallback.IsValid() {
+		for _, fallback := range s.Destination.Fallbacks {
+			if familyOf(fallback) != f {
+				continue
+			}
 			for _, number := range []byte{unix.IPPROTO_TCP, unix.IPPROTO_UDP} {
-				t.rule(redirect, from(clusterDevice), protocol(number), translate(expr.NATTypeDestNAT, s.Destination.Fallback, 0))
+				t.rule(redirect, from(clusterDevice), protocol(number), translate(expr.NATTypeDestNAT, fallback, 0))
 			}
 		}
-		source := t.chain("source", nat, nftables.ChainHookPostrouting, nftables.ChainPriorityNATSource)
-		t.rule(source, to(macvlan.Device), translate(expr.NATTypeSourceNAT, s.Source.Addr(), 0))
+		translation := t.chain("source", nat, nftables.ChainHookPostrouting, nftables.ChainPriorityNATSource)
+		t.rule(translation, to(macvlan.Device), translate(expr.NATTypeSourceNAT, source, 0))
 	}
-	if err := conn.Flush(); err != nil {
-		return fmt.Errorf("write nftables table ip %s: %w", tableName, err)
-	}
-	return nil
 }
 
 type table struct {
@@ -163,7 +184,7 @@ func verdict(kind expr.VerdictKind) []expr.Any { return []expr.Any{&expr.Verdict
 
 // translate translates an address and, unless port is 0, a port.
 func translate(kind expr.NATType, address netip.Addr, port uint16) []expr.Any {
-	nat := &expr.NAT{Type: kind, Family: unix.NFPROTO_IPV4, RegAddrMin: 1}
+	nat := &expr.NAT{Type: kind, Family: familyOf(address).nat(), RegAddrMin: 1}
 	parts := []expr.Any{&expr.Immediate{Register: 1, Data: address.AsSlice()}}
 	if port != 0 {
 		nat.RegProtoMin, nat.Specified = 2, true

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -28,29 +29,31 @@ const (
 
 // Settings contains the settings of the router container.
 type Settings struct {
+	// Routes contains a route for IPv4, for IPv6, or for both, in this order.
+	Routes []Route
+	Mode   string
+	// Destination is empty in the proxy modes.
+	Destination Destination
+}
+
+// Route is the pod's route to the servers of an IP family.
+type Route struct {
 	// Source is the pod's address outside of the cluster, with its network. If the setting has no
 	// prefix length, the network contains only this address.
 	Source netip.Prefix
 	// Gateway is the default gateway.
 	Gateway netip.Addr
-	Mode    string
-	// Destination is empty in the proxy modes.
-	Destination Destination
 }
+
+func (r Route) family() family { return familyOf(r.Gateway) }
 
 // ParseSettings parses the settings of the router container. It reports all errors.
 func ParseSettings(variable func(string) string) (Settings, error) {
 	var s Settings
 	var errs []error
 	var err error
-	if s.Source, err = parseSource(strings.TrimSpace(variable(sourceVariable))); err != nil {
+	if s.Routes, err = parseRoutes(variable(sourceVariable), variable(gatewayVariable)); err != nil {
 		errs = append(errs, err)
-	}
-	if s.Gateway, err = parseGateway(strings.TrimSpace(variable(gatewayVariable))); err != nil {
-		errs = append(errs, err)
-	}
-	if s.Gateway.IsValid() && s.Gateway == s.Source.Addr() {
-		errs = append(errs, fmt.Errorf("%s and %s are the same address %s", sourceVariable, gatewayVariable, s.Gateway))
 	}
 	switch s.Mode = strings.TrimSpace(variable(modeVariable)); s.Mode {
 	case "":
@@ -64,11 +67,75 @@ func ParseSettings(variable func(string) string) (Settings, error) {
 			errs = append(errs, err)
 		}
 	}
+	if len(errs) == 0 {
+		errs = append(errs, s.checkFamilies())
+	}
 	return s, errors.Join(errs...)
+}
+
+// checkFamilies returns an error if the pod has no source address for a destination.
+func (s Settings) checkFamilies() error {
+	for _, server := range s.Destination.servers() {
+		hasRoute := slices.ContainsFunc(s.Routes, func(r Route) bool { return r.family() == familyOf(server) })
+		if !hasRoute {
+			return fmt.Errorf("%s has no %s address for the server %s of %s", sourceVariable, familyOf(server), server, destinationVariable)
+		}
+	}
+	return nil
 }
 
 // redirects reports whether the pod redirects connections.
 func (s Settings) redirects() bool { return s.Mode == legacyMode || s.Mode == initMode }
+
+// parseRoutes parses EGRESS_SOURCE and EGRESS_GATEWAY. Each contains one address, or an IPv4 address
+// and an IPv6 address, separated by a comma.
+func parseRoutes(sources, gateways string) ([]Route, error) {
+	routes := map[family]*Route{}
+	var errs []error
+	for text := range strings.SplitSeq(sources, ",") {
+		source, err := parseSource(strings.TrimSpace(text))
+		f := familyOf(source.Addr())
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case routes[f] != nil:
+			errs = append(errs, fmt.Errorf("%s has two %s addresses", sourceVariable, f))
+		default:
+			routes[f] = &Route{Source: source}
+		}
+	}
+	for text := range strings.SplitSeq(gateways, ",") {
+		gateway, err := parseGateway(strings.TrimSpace(text))
+		route := routes[familyOf(gateway)]
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case route == nil:
+			errs = append(errs, fmt.Errorf("%s has no %s address for the gateway %s", sourceVariable, familyOf(gateway), gateway))
+		case route.Gateway.IsValid():
+			errs = append(errs, fmt.Errorf("%s has two %s addresses", gatewayVariable, familyOf(gateway)))
+		case route.Source.Addr() == gateway:
+			errs = append(errs, fmt.Errorf("%s and %s are the same address %s", sourceVariable, gatewayVariable, gateway))
+		default:
+			route.Gateway = gateway
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	var list []Route
+	for _, f := range []family{ipv4, ipv6} {
+		route := routes[f]
+		switch {
+		case route == nil:
+		case !route.Gateway.IsValid():
+			errs = append(errs, fmt.Errorf("%s has no %s address", gatewayVariable, f))
+		default:
+			list = append(list, *route)
+		}
+	}
+	return list, errors.Join(errs...)
+}
 
 func parseSource(text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
@@ -76,24 +143,28 @@ func parseSource(text string) (netip.Prefix, error) {
 		prefix, err = netip.PrefixFrom(address, address.BitLen()), nil
 	}
 	if err != nil || !isHost(prefix.Addr()) || prefix.Bits() == 0 {
-		return netip.Prefix{}, fmt.Errorf("%s is %q, must be an IPv4 address with an optional prefix length, such as 192.168.12.99/24", sourceVariable, text)
+		return netip.Prefix{}, fmt.Errorf("%s is %q, must be an IP address with an optional prefix length, such as 192.168.12.99/24", sourceVariable, text)
 	}
 	return prefix, nil
 }
 
+// parseGateway parses a gateway's address. As in router advertisements, an IPv6 gateway can have a
+// link-local address.
 func parseGateway(text string) (netip.Addr, error) {
 	address, err := netip.ParseAddr(text)
-	if err != nil || !isHost(address) {
-		return netip.Addr{}, fmt.Errorf("%s is %q, must be an IPv4 address, such as 192.168.12.1", gatewayVariable, text)
+	if err != nil || !isHost(address) && (!isLinkLocal6(address) || address.Zone() != "") {
+		return netip.Addr{}, fmt.Errorf("%s is %q, must be an IP address, such as 192.168.12.1", gatewayVariable, text)
 	}
 	return address, nil
 }
 
-// isHost reports whether an address can belong to another machine.
+// isHost reports whether an address can belong to another machine, and does not depend on a device.
 func isHost(address netip.Addr) bool {
-	return address.Is4() && !address.IsUnspecified() && !address.IsLoopback() && !address.IsMulticast() &&
-		address != netip.AddrFrom4([4]byte{255, 255, 255, 255})
+	return address.IsValid() && !address.IsUnspecified() && !address.IsLoopback() && !address.IsMulticast() &&
+		address != netip.AddrFrom4([4]byte{255, 255, 255, 255}) && !address.Is4In6() && !isLinkLocal6(address) && address.Zone() == ""
 }
+
+func isLinkLocal6(address netip.Addr) bool { return address.Is6() && address.IsLinkLocalUnicast() }
 
 // lines returns the lines of a setting, split into fields. It omits comments and blank lines.
 func lines(text string) (result [][]string) {

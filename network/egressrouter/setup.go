@@ -35,26 +35,28 @@ func (s Settings) apply() error {
 	if err != nil {
 		return fmt.Errorf("find device %s: %w", clusterDevice, err)
 	}
-	if err := routeResponses(cluster); err != nil {
-		return err
-	}
-	if err := setSysctls(s.redirects()); err != nil {
-		return err
+	for _, route := range s.Routes {
+		if err := routeResponses(cluster, route.family()); err != nil {
+			return err
+		}
+		if err := setSysctls(route.family(), s.redirects()); err != nil {
+			return err
+		}
 	}
 	if err := s.rules(); err != nil {
 		return err
 	}
-	return s.setAddress(outside)
+	return s.setAddresses(outside)
 }
 
-// setAddress gives a device the source address and the default route. The kernel then announces the
-// address, because machines on the network might still have a previous pod's MAC address.
-func (s Settings) setAddress(link netlink.Link) error {
+// setAddresses gives a device the source addresses and the default routes. The kernel then announces
+// the addresses, because machines on the network might still have a previous pod's MAC address.
+func (s Settings) setAddresses(link netlink.Link) error {
 	name := link.Attrs().Name
 	if err := netlink.LinkSetDown(link); err != nil {
 		return fmt.Errorf("set device %s down: %w", name, err)
 	}
-	present, err := netlink.AddrList(link, netlink.FAMILY_V4)
+	present, err := netlink.AddrList(link, netlink.FAMILY_ALL)
 	if err != nil {
 		return fmt.Errorf("list addresses of device %s: %w", name, err)
 	}
@@ -63,29 +65,37 @@ func (s Settings) setAddress(link netlink.Link) error {
 			return fmt.Errorf("remove address %s of device %s: %w", address.IPNet, name, err)
 		}
 	}
-	if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: network(s.Source)}); err != nil {
-		return fmt.Errorf("set address of device %s to %s: %w", name, s.Source, err)
+	for _, r := range s.Routes {
+		address := &netlink.Addr{IPNet: network(r.Source)}
+		if r.family() == ipv6 {
+			address.Flags = unix.IFA_F_NODAD // otherwise, the address is unusable for a second
+		}
+		if err := netlink.AddrAdd(link, address); err != nil {
+			return fmt.Errorf("set address of device %s to %s: %w", name, r.Source, err)
+		}
 	}
 	if err := netlink.LinkSetUp(link); err != nil {
 		return fmt.Errorf("set device %s up: %w", name, err)
 	}
-	gateway := netip.PrefixFrom(s.Gateway, s.Gateway.BitLen())
-	for _, route := range []*netlink.Route{
-		{LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK, Dst: network(gateway)},
-		{LinkIndex: link.Attrs().Index, Gw: s.Gateway.AsSlice()},
-	} {
-		if err := netlink.RouteReplace(route); err != nil {
-			return fmt.Errorf("add route through %s: %w", s.Gateway, err)
+	for _, r := range s.Routes {
+		gateway := netip.PrefixFrom(r.Gateway, r.Gateway.BitLen())
+		for _, route := range []*netlink.Route{
+			{LinkIndex: link.Attrs().Index, Scope: netlink.SCOPE_LINK, Dst: network(gateway)},
+			{LinkIndex: link.Attrs().Index, Gw: r.Gateway.AsSlice()},
+		} {
+			if err := netlink.RouteReplace(route); err != nil {
+				return fmt.Errorf("add route through %s: %w", r.Gateway, err)
+			}
 		}
 	}
 	return nil
 }
 
-// routeResponses routes marked packets through the cluster network.
-func routeResponses(cluster netlink.Link) error {
+// routeResponses routes marked packets of a family through the cluster network.
+func routeResponses(cluster netlink.Link, f family) error {
 	// Search all tables, because a previous call might have replaced the default route.
 	filter := &netlink.Route{LinkIndex: cluster.Attrs().Index, Table: unix.RT_TABLE_UNSPEC}
-	routes, err := netlink.RouteListFiltered(netlink.FAMILY_V4, filter, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)
+	routes, err := netlink.RouteListFiltered(f.netlink(), filter, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)
 	if err != nil {
 		return fmt.Errorf("list routes of device %s: %w", clusterDevice, err)
 	}
@@ -98,24 +108,36 @@ func routeResponses(cluster netlink.Link) error {
 			return fmt.Errorf("add route of responses: %w", err)
 		}
 		rule := netlink.NewRule()
-		rule.Family, rule.Mark, rule.Table, rule.Priority = netlink.FAMILY_V4, clusterMark, clusterTable, clusterTable
+		rule.Family, rule.Mark, rule.Table, rule.Priority = f.netlink(), clusterMark, clusterTable, clusterTable
 		if err := netlink.RuleAdd(rule); err != nil && !errors.Is(err, unix.EEXIST) {
 			return fmt.Errorf("add rule of responses: %w", err)
 		}
 		return nil
 	}
-	return fmt.Errorf("device %s has no gateway", clusterDevice)
+	return fmt.Errorf("device %s has no %s gateway: the cluster's network must support %s", clusterDevice, f, f)
 }
 
-// setSysctls makes the kernel announce addresses, accept packets from clients whose route goes
-// through another device, and, if forward is true, forward packets.
-func setSysctls(forward bool) error {
-	settings := [][2]string{
-		{"net/ipv4/conf/" + macvlan.Device + "/arp_notify", "1"},
-		{"net/ipv4/conf/" + clusterDevice + "/rp_filter", "2"},
+// sysctls returns the settings that make the kernel announce addresses, and accept packets from
+// clients whose route goes through another device. IPv6 is initially disabled on the macvlan device.
+// The device gets no other addresses or routes from machines outside of the cluster.
+func (f family) sysctls() [][2]string {
+	if f == ipv4 {
+		return [][2]string{
+			{"net/ipv4/conf/" + macvlan.Device + "/arp_notify", "1"},
+			{"net/ipv4/conf/" + clusterDevice + "/rp_filter", "2"},
+		}
 	}
+	const device = "net/ipv6/conf/" + macvlan.Device
+	return [][2]string{
+		{device + "/accept_ra", "0"}, {device + "/accept_redirects", "0"}, {device + "/ndisc_notify", "1"}, {device + "/disable_ipv6", "0"},
+	}
+}
+
+// setSysctls sets a family's sysctls. If forward is true, the pod forwards packets.
+func setSysctls(f family, forward bool) error {
+	settings := f.sysctls()
 	if forward {
-		settings = append(settings, [2]string{"net/ipv4/ip_forward", "1"})
+		settings = append(settings, [2]string{[...]string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"}[f], "1"})
 	}
 	for _, setting := range settings {
 		if err := os.WriteFile("/proc/sys/"+setting[0], []byte(setting[1]), 0); err != nil {

@@ -2,11 +2,13 @@ package egressrouter
 
 import (
 	"net"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 )
@@ -25,6 +27,7 @@ func newRouter(t *testing.T) *router {
 	t.Helper()
 	r := &router{t, hosttest.NewNamespace(t, "router"), hosttest.NewNamespace(t, "server")}
 	r.Connect(t, "10.128.2.1/24", "10.128.2.9/24")
+	r.connect6()
 	lo, err := netlink.LinkByName("lo")
 	r.must(err)
 	for _, address := range []string{"198.51.100.7/32"} { // a client outside of the pod's networks
@@ -46,10 +49,10 @@ func newRouter(t *testing.T) *router {
 	r.server.Do(t, func() error {
 		link, err := netlink.LinkByName("eth0")
 		r.must(err)
-		for _, address := range []string{"192.168.12.1/24", "203.0.113.25/32", "203.0.113.26/32", "203.0.113.27/32"} {
-			parsed, err := netlink.ParseAddr(address)
-			r.must(err)
-			r.must(netlink.AddrAdd(link, parsed))
+		for _, address := range []string{
+			"192.168.12.1/24", "203.0.113.25/32", "203.0.113.26/32", "203.0.113.27/32", "2001:db8::1/64", "2001:db8:1::25/128", "2001:db8:1::27/128",
+		} {
+			r.addAddress(link, address)
 		}
 		return netlink.LinkSetUp(link)
 	})
@@ -59,7 +62,34 @@ func newRouter(t *testing.T) *router {
 	second := netlink.NewLinkAttrs()
 	second.Name, second.ParentIndex, second.Namespace = "macvlan0", uplink.Attrs().Index, netlink.NsFd(int(pod))
 	r.must(netlink.LinkAdd(&netlink.Macvlan{LinkAttrs: second, Mode: netlink.MACVLAN_MODE_PRIVATE}))
+	r.Do(t, func() error { // as the network plugin does
+		return os.WriteFile("/proc/sys/net/ipv6/conf/macvlan0/disable_ipv6", []byte("1"), 0)
+	})
 	return r
+}
+
+// connect6 adds IPv6 addresses to the connection between the host and the pod.
+func (r *router) connect6() {
+	r.Helper()
+	host, err := netlink.LinkByName("to-router")
+	r.must(err)
+	r.addAddress(host, "fd01::1/64")
+	r.Do(r.T, func() error {
+		link, err := netlink.LinkByName("eth0")
+		r.must(err)
+		r.addAddress(link, "fd01::9/64")
+		return netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: net.ParseIP("fd01::1")})
+	})
+}
+
+func (r *router) addAddress(link netlink.Link, cidr string) {
+	r.Helper()
+	address, err := netlink.ParseAddr(cidr)
+	r.must(err)
+	if address.IP.To4() == nil {
+		address.Flags = unix.IFA_F_NODAD
+	}
+	r.must(netlink.AddrAdd(link, address))
 }
 
 func (r *router) must(err error) {
@@ -130,6 +160,38 @@ func TestRouterRedirectsFromItsAddress(t *testing.T) {
 	}
 }
 
+func TestRouterRedirectsIPv6FromItsAddress(t *testing.T) {
+	for name, tt := range map[string]struct{ sources, gateways string }{
+		"IPv6":              {"2001:db8::99/64", "2001:db8::1"},
+		"without a network": {"2001:db8::99", "2001:db8::1"},
+		"both families":     {"192.168.12.99/24,2001:db8::99/64", "192.168.12.1,2001:db8::1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRouter(t)
+			for _, port := range []int{80, 443, 8081} {
+				r.server.ServeIPv6(t, port)
+			}
+			r.server.Serve(t, 9999)
+			destinations := "80 tcp 2001:db8:1::25\n8443 tcp 2001:db8:1::25 443\n2001:db8:1::27"
+			if strings.Contains(tt.sources, ",") {
+				destinations += "\n203.0.113.27"
+			}
+			variables := map[string]string{
+				sourceVariable: tt.sources, gatewayVariable: tt.gateways, modeVariable: initMode, destinationVariable: destinations,
+			}
+			for range 2 { // the container restarts
+				r.run(variables)
+				r.checkResponse("tcp6", "[fd01::9]:80", "server 2001:db8::99")
+				r.checkResponse("tcp6", "[fd01::9]:8443", "server 2001:db8::99")
+				r.checkResponse("tcp6", "[fd01::9]:8081", "server 2001:db8::99")
+			}
+			if strings.Contains(tt.sources, ",") {
+				r.checkResponse("tcp4", "10.128.2.9:9999", "server 192.168.12.99")
+			}
+		})
+	}
+}
+
 func TestRouterIsClosedToOutside(t *testing.T) {
 	r := newRouter(t)
 	r.Serve(t, 8080)
@@ -153,6 +215,29 @@ func TestRouterIsClosedToOutside(t *testing.T) {
 	hosttest.Host().Serve(t, 8082)
 	if got, err := r.server.Ask("tcp4", "10.128.2.1:8082"); err == nil {
 		t.Errorf("a machine outside of the cluster connected through the pod: %q", got)
+	}
+}
+
+func TestRouterIsClosedToOutsideOverIPv6(t *testing.T) {
+	r := newRouter(t)
+	r.ServeIPv6(t, 8080)
+	r.server.ServeIPv6(t, 80)
+	r.run(map[string]string{
+		sourceVariable: "2001:db8::99/64", gatewayVariable: "2001:db8::1", modeVariable: initMode, destinationVariable: "80 tcp 2001:db8:1::25",
+	})
+	r.checkResponse("tcp6", "[fd01::9]:80", "server 2001:db8::99")
+	r.server.Do(t, func() error {
+		link, err := netlink.LinkByName("eth0")
+		r.must(err)
+		_, cluster, err := net.ParseCIDR("fd01::/64")
+		r.must(err)
+		return netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: cluster, Gw: net.ParseIP("2001:db8::99")})
+	})
+	hosttest.Host().ServeIPv6(t, 8082)
+	for _, address := range []string{"[2001:db8::99]:8080", "[fd01::9]:8080", "[fd01::1]:8082"} {
+		if got, err := r.server.Ask("tcp6", address); err == nil {
+			t.Errorf("a machine outside of the cluster connected to %s: %q", address, got)
+		}
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // server.
 type Target struct {
 	Port uint16
-	Host string // IPv4 address or DNS name
+	Host string // IP address or DNS name
 	// RemotePort is the server's port.
 	RemotePort uint16
 }
@@ -55,7 +55,7 @@ func ParseTargets(text string) ([]Target, error) {
 
 func parseTarget(fields []string) (Target, error) {
 	if len(fields) != 2 && len(fields) != 3 {
-		return Target{}, errors.New("must be <port> <IPv4 address or DNS name> [<remote port>]")
+		return Target{}, errors.New("must be <port> <IP address or DNS name> [<remote port>]")
 	}
 	port, err := parsePort(fields[0])
 	if err != nil {
@@ -63,7 +63,7 @@ func parseTarget(fields []string) (Target, error) {
 	}
 	host := canonical(fields[1])
 	if address, err := netip.ParseAddr(host); err == nil && !isHost(address) || err != nil && !isName(host) {
-		return Target{}, fmt.Errorf("%q is not the IPv4 address or DNS name of a server", fields[1])
+		return Target{}, fmt.Errorf("%q is not the IP address or DNS name of a server", fields[1])
 	}
 	target := Target{Port: port, Host: host, RemotePort: port}
 	if len(fields) == 3 {

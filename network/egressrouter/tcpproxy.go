@@ -20,17 +20,19 @@ func proxyTCP(ctx context.Context, targets []Target, log *slog.Logger) error {
 	}
 	defer closeAll()
 	for _, target := range targets {
-		listener, err := net.Listen("tcp4", fmt.Sprintf(":%d", target.Port))
+		listener, err := net.Listen("tcp", fmt.Sprintf(":%d", target.Port))
 		if err != nil {
 			return fmt.Errorf("serve DNS proxy: %w", err)
 		}
 		log.InfoContext(ctx, "DNS proxy is ready", "address", listener.Addr(), "target", target.address())
 		listeners = append(listeners, listener)
 	}
-	return serveTCP(ctx, listeners, targets, log)
+	return serveTCP(ctx, listeners, targets, "tcp"+outside(), log)
 }
 
-func serveTCP(ctx context.Context, listeners []net.Listener, targets []Target, log *slog.Logger) error {
+// serveTCP connects the clients of each listener to the target with the same index. network is the
+// network of the connections to the targets, such as tcp4.
+func serveTCP(ctx context.Context, listeners []net.Listener, targets []Target, network string, log *slog.Logger) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() {
@@ -44,7 +46,7 @@ func serveTCP(ctx context.Context, listeners []net.Listener, targets []Target, l
 	for i, listener := range listeners {
 		tasks.Go(func() {
 			defer cancel() // one failure stops all listeners
-			errs[i] = forward(ctx, listener, targets[i], log)
+			errs[i] = forward(ctx, listener, targets[i], network, log)
 		})
 	}
 	tasks.Wait()
@@ -52,7 +54,7 @@ func serveTCP(ctx context.Context, listeners []net.Listener, targets []Target, l
 }
 
 // forward serves one port.
-func forward(ctx context.Context, listener net.Listener, target Target, log *slog.Logger) error {
+func forward(ctx context.Context, listener net.Listener, target Target, network string, log *slog.Logger) error {
 	var clients sync.WaitGroup
 	defer clients.Wait()
 	for {
@@ -69,7 +71,7 @@ func forward(ctx context.Context, listener net.Listener, target Target, log *slo
 			defer stop()
 			log := log.With("client", client.RemoteAddr(), "target", target.address())
 			// The dialer resolves the name and tries its addresses.
-			server, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp4", target.address())
+			server, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, target.address())
 			if err != nil {
 				log.WarnContext(ctx, "cannot connect client", "error", err)
 				return

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// egressRouter is the guide's egress router on the second host, with a service.
+// egressRouter is the guide's egress router on the second host, with additional addresses for IPv6, and
+// with a service.
 const egressRouter = `
 apiVersion: v1
 kind: Pod
@@ -22,9 +23,9 @@ spec:
     image: openshift3/ose-egress-router
     securityContext: {privileged: true}
     env:
-    - {name: EGRESS_SOURCE, value: 192.168.12.99/24}
-    - {name: EGRESS_GATEWAY, value: 192.168.12.1}
-    - {name: EGRESS_DESTINATION, value: 203.0.113.25}
+    - {name: EGRESS_SOURCE, value: "192.168.12.99/24,2001:db8:12::99/64"}
+    - {name: EGRESS_GATEWAY, value: "192.168.12.1,2001:db8:12::1"}
+    - {name: EGRESS_DESTINATION, value: "203.0.113.25\n2001:db8:25::25"}
     - {name: EGRESS_ROUTER_MODE, value: init}
   containers:
   - name: egress-router-wait
@@ -33,14 +34,15 @@ spec:
 apiVersion: v1
 kind: Service
 metadata: {name: egress}
-spec: {selector: {name: egress}, ports: [{port: 80}]}
+spec: {ipFamilyPolicy: RequireDualStack, selector: {name: egress}, ports: [{port: 80}]}
 `
 
 // TestEgressRouterServesPodsOnAllHosts connects to a server outside the cluster, which sees the
-// router's own address, from pods on all hosts. The router is isolated like other pods.
+// router's own address, from pods on all hosts, over both IP families. The router is isolated like
+// other pods.
 func TestEgressRouterServesPodsOnAllHosts(t *testing.T) {
 	s := sharedTenants(t)
-	listener, err := s.Neighbor("192.168.12.1/24", "203.0.113.25/32").Listen("tcp4", ":80")
+	listener, err := s.Neighbor("192.168.12.1/24", "203.0.113.25/32", "2001:db8:12::1/64", "2001:db8:25::25/128").Listen("tcp", ":80")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,10 +57,19 @@ func TestEgressRouterServesPodsOnAllHosts(t *testing.T) {
 	s.blue.Apply(fmt.Sprintf(egressRouter, second))
 	router := s.blue.WaitPodRunning("egress").Status.PodIP
 	service := s.blue.OC("get", "service", "egress", "-o", "jsonpath={.spec.clusterIP}")
-	for _, address := range []string{router, service} {
+	for address, want := range map[string]string{
+		router: egressPage, service: egressPage,
+		s.blue.second6("egress").String(): egressPage6, s.blue.clusterIP6(t, "egress").String(): egressPage6,
+	} {
 		for _, pod := range pods() {
-			s.expect(request{s.blue, pod, net.JoinHostPort(address, "80"), "192.168.12.99 to 203.0.113.25:80"}, true)
+			s.expect(request{s.blue, pod, net.JoinHostPort(address, "80"), want}, true)
 		}
-		s.expect(request{s.red, distant, net.JoinHostPort(address, "80"), "to 203.0.113.25"}, false)
+		s.expect(request{s.red, distant, net.JoinHostPort(address, "80"), " to "}, false)
 	}
 }
+
+// These are parts of the server's pages for clients with the router's addresses.
+const (
+	egressPage  = "192.168.12.99 to 203.0.113.25:80"
+	egressPage6 = "2001:db8:12::99 to [2001:db8:25::25]:80"
+)
