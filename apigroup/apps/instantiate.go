@@ -110,17 +110,28 @@ func (i *instantiate) updateImages(ctx context.Context, dc *appsv1.DeploymentCon
 // manual is the cause of deployments that users request.
 const manual appsv1.DeploymentTriggerType = "Manual"
 
-// incrementVersion increments the latest version, unless a controller has already done so.
+// incrementVersion increments the latest version.
 func (i *instantiate) incrementVersion(ctx context.Context, dc *appsv1.DeploymentConfig) (runtime.Object, error) {
 	latest := dc.Status.LatestVersion
 	updated, _, err := i.store("deploymentconfigs/status").Update(ctx, dc.Name, rest.DefaultUpdatedObjectInfo(nil,
 		func(_ context.Context, _, object runtime.Object) (runtime.Object, error) {
 			current := object.DeepCopyObject().(*appsv1.DeploymentConfig)
-			if current.Status.LatestVersion == latest {
-				current.Status.LatestVersion++
-				current.Status.Details = &appsv1.DeploymentDetails{Message: "manual change", Causes: []appsv1.DeploymentCause{{Type: manual}}}
-			}
-			return current, nil
+			return current, startVersion(current, latest)
 		}), nil, nil, false, &metav1.UpdateOptions{})
 	return updated, err
+}
+
+// startVersion increments the latest version of a configuration, which was latest before, unless a
+// controller has already done so. It returns an error if another user's request has done so, because
+// each accepted request starts a deployment.
+func startVersion(dc *appsv1.DeploymentConfig, latest int64) error {
+	details := dc.Status.Details
+	switch {
+	case dc.Status.LatestVersion == latest:
+		dc.Status.LatestVersion++
+		dc.Status.Details = &appsv1.DeploymentDetails{Message: "manual change", Causes: []appsv1.DeploymentCause{{Type: manual}}}
+	case details != nil && slices.ContainsFunc(details.Causes, func(c appsv1.DeploymentCause) bool { return c.Type == manual }):
+		return apierrors.NewConflict(appsv1.Resource("deploymentconfigs"), dc.Name, fmt.Errorf("another request has started deployment #%d; try again", dc.Status.LatestVersion))
+	}
+	return nil
 }

@@ -125,8 +125,9 @@ func (w *workloads) rollOut(ctx context.Context, master *rest.Config) {
 	if err != nil {
 		panic(err)
 	}
-	// While a rollout runs, the request fails.
-	config, err := client.DeploymentConfigs("default").Instantiate(ctx, "app", &appsv1.DeploymentRequest{Name: "app", Latest: true}, metav1.CreateOptions{})
+	// A rollout ends the previous one. If another master starts a rollout at the same time, the
+	// request fails.
+	config, err := client.DeploymentConfigs("default").Instantiate(ctx, "app", &appsv1.DeploymentRequest{Name: "app", Latest: true, Force: true}, metav1.CreateOptions{})
 	if err == nil {
 		w.acknowledge(fmt.Sprintf("rollout app-%d", config.Status.LatestVersion))
 	}
