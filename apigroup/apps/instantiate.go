@@ -122,8 +122,8 @@ func (i *instantiate) incrementVersion(ctx context.Context, dc *appsv1.Deploymen
 }
 
 // startVersion increments the latest version of a configuration, which was latest before, unless a
-// controller has already done so. It returns an error if another user's request has done so, because
-// each accepted request starts a deployment.
+// controller has already done so. It returns an error if another user's request has done so,
+// because each accepted request starts a deployment.
 func startVersion(dc *appsv1.DeploymentConfig, latest int64) error {
 	details := dc.Status.Details
 	switch {

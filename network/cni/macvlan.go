@@ -21,8 +21,8 @@ import (
 
 // createMacvlan creates the macvlan device that a pod's annotation requests, and returns it. The
 // device has no address, IPv6 is disabled on it, and it is down: the pod configures the device, and
-// can also set default routes on it. Therefore, createMacvlan adds routes to the cluster networks in
-// the pod. Only the API server checks which pods may have the annotation.
+// can also set default routes on it. Therefore, createMacvlan adds routes to the cluster networks
+// in the pod. Only the API server checks which pods may have the annotation.
 //
 // As in OpenShift 3, the mode is "private": the device cannot reach other macvlan devices on the
 // host directly.
@@ -90,8 +90,8 @@ func parentDevice(name string) (netlink.Link, error) {
 	return link, nil
 }
 
-// routeThroughGateway adds routes to the networks of the gateway's IP family, through the gateway, in
-// the pod's namespace.
+// routeThroughGateway adds routes to the networks of the gateway's IP family, through the gateway,
+// in the pod's namespace.
 func routeThroughGateway(iface string, gateway netip.Addr, networks []netip.Prefix) error {
 	link, err := netlinksafe.LinkByName(iface)
 	if err != nil {

@@ -19,8 +19,9 @@ const tableName = "egress-router"
 // destinationTranslated is the IPS_DST_NAT bit of a connection's status.
 const destinationTranslated = 1 << 5
 
-// rules replaces the table of each IP family. The pod has no table for IPv6 if its macvlan device has
-// no IPv6 address, because IPv6 is then disabled on the device. In nft syntax, the table for IPv4 is:
+// rules replaces the table of each IP family. The pod has no table for IPv6 if its macvlan device
+// has no IPv6 address, because IPv6 is then disabled on the device. In nft syntax, the table for
+// IPv4 is:
 //
 //	chain mark    { type filter hook prerouting priority mangle
 //	                iifname eth0 ct mark set 1
@@ -60,8 +61,8 @@ func (s Settings) rules() error {
 	return nil
 }
 
-// addTable replaces the table of a family. source is invalid if the pod has no address outside of the
-// cluster in this family.
+// addTable replaces the table of a family. source is invalid if the pod has no address outside of
+// the cluster in this family.
 func (s Settings) addTable(conn *nftables.Conn, f family, source netip.Addr) {
 	identity := &nftables.Table{Family: f.table(), Name: tableName}
 	conn.AddTable(identity) // because deleting a missing table is an error

@@ -87,8 +87,8 @@ func (s Settings) checkFamilies() error {
 // redirects reports whether the pod redirects connections.
 func (s Settings) redirects() bool { return s.Mode == legacyMode || s.Mode == initMode }
 
-// parseRoutes parses EGRESS_SOURCE and EGRESS_GATEWAY. Each contains one address, or an IPv4 address
-// and an IPv6 address, separated by a comma.
+// parseRoutes parses EGRESS_SOURCE and EGRESS_GATEWAY. Each contains one address, or an IPv4
+// address and an IPv6 address, separated by a comma.
 func parseRoutes(sources, gateways string) ([]Route, error) {
 	routes := map[family]*Route{}
 	var errs []error

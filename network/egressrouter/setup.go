@@ -49,8 +49,9 @@ func (s Settings) apply() error {
 	return s.setAddresses(outside)
 }
 
-// setAddresses gives a device the source addresses and the default routes. The kernel then announces
-// the addresses, because machines on the network might still have a previous pod's MAC address.
+// setAddresses gives a device the source addresses and the default routes. The kernel then
+// announces the addresses, because machines on the network might still have a previous pod's MAC
+// address.
 func (s Settings) setAddresses(link netlink.Link) error {
 	name := link.Attrs().Name
 	if err := netlink.LinkSetDown(link); err != nil {
@@ -118,8 +119,8 @@ func routeResponses(cluster netlink.Link, f family) error {
 }
 
 // sysctls returns the settings that make the kernel announce addresses, and accept packets from
-// clients whose route goes through another device. IPv6 is initially disabled on the macvlan device.
-// The device gets no other addresses or routes from machines outside of the cluster.
+// clients whose route goes through another device. IPv6 is initially disabled on the macvlan
+// device. The device gets no other addresses or routes from machines outside of the cluster.
 func (f family) sysctls() [][2]string {
 	if f == ipv4 {
 		return [][2]string{

@@ -10,8 +10,8 @@
 // All pods in a group receive all of its packets. The kernel drops packets to multicast addresses
 // that a pod has not joined with IGMP or MLD.
 //
-// Over IPv6, ICMPv6 packets are not delivered. With these packets, a pod could pretend to be a router
-// or a neighbor of the group's other pods.
+// Over IPv6, ICMPv6 packets are not delivered. With these packets, a pod could pretend to be a
+// router or a neighbor of the group's other pods.
 //
 // The nftables table `netdev <name>` has a chain for each pod with a group, and a chain for the
 // VXLAN device. A packet from a pod is copied if it has the pod's source addresses. A packet from

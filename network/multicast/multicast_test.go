@@ -79,8 +79,8 @@ func newPod(t *testing.T, number int) *pod {
 	return p
 }
 
-// send sends a datagram to the group of the source's IP family. source is one of the pod's addresses
-// or a forged address.
+// send sends a datagram to the group of the source's IP family. source is one of the pod's
+// addresses or a forged address.
 func (p *pod) send(t *testing.T, source netip.Addr, text string) {
 	t.Helper()
 	p.Do(t, func() error {

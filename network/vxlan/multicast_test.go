@@ -21,7 +21,8 @@ func TestMulticastReachesAllNodes(t *testing.T) {
 	t.Run("IPv6", func(t *testing.T) { checkMulticast(t, "[ff05::1:3]:80", (*host).second) })
 }
 
-// checkMulticast checks packets to a group. source returns a pod's address of the group's IP family.
+// checkMulticast checks packets to a group. source returns a pod's address of the group's IP
+// family.
 func checkMulticast(t *testing.T, address string, source func(*host, string) netip.Addr) {
 	t.Helper()
 	one, two := newHosts(t)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// egressRouter is the guide's egress router on the second host, with additional addresses for IPv6, and
-// with a service.
+// egressRouter is the guide's egress router on the second host, with additional addresses for IPv6,
+// and with a service.
 const egressRouter = `
 apiVersion: v1
 kind: Pod
