@@ -99,6 +99,7 @@ func (p *pod) send(t *testing.T, source netip.Addr, text string) {
 }
 
 // ping sends an ICMPv6 echo request to the group, with destination options unless they are empty.
+// The kernel sets the checksum.
 func (p *pod) ping(t *testing.T, options string) {
 	t.Helper()
 	p.Do(t, func() error {
@@ -122,7 +123,7 @@ func (p *pod) ping(t *testing.T, options string) {
 			}
 		}
 		const echoRequest = 128
-		_, err = conn.WriteTo([]byte{echoRequest, 0, 0, 0, 0, 1, 0, 1}, to) // the kernel sets the checksum
+		_, err = conn.WriteTo([]byte{echoRequest, 0, 0, 0, 0, 1, 0, 1}, to)
 		return err
 	})
 }
