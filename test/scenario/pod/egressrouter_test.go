@@ -235,7 +235,7 @@ func TestEgressRouterReportsBadSettings(t *testing.T) {
 			return fmt.Errorf("status %v", pod.Status.InitContainerStatuses)
 		}
 		state := pod.Status.InitContainerStatuses[0].State.Terminated
-		for _, want := range []string{`EGRESS_SOURCE is "192.168.12", must be an IPv4 address`, `EGRESS_ROUTER_MODE is "proxy", must be init`} {
+		for _, want := range []string{`EGRESS_SOURCE is "192.168.12", must be an IP address`, `EGRESS_ROUTER_MODE is "proxy", must be init`} {
 			if state.ExitCode != 1 || !strings.Contains(state.Message, want) {
 				return fmt.Errorf("exit code %d, message %q, want %q", state.ExitCode, state.Message, want)
 			}
