@@ -123,6 +123,17 @@ func (c *Cluster) WaitFetch(pod, url, want string) {
 	})
 }
 
+// WaitBlocked waits until a request from a pod fails.
+func (c *Cluster) WaitBlocked(pod, url string) {
+	c.t.Helper()
+	c.WaitFor(fmt.Sprintf("no response of %s to pod %s of %s", url, pod, c.Namespace), func(context.Context) error {
+		if page, err := c.TryOC("exec", pod, "--", "timeout", "2", "wget", "-q", "-O", "-", url); err == nil {
+			return fmt.Errorf("the response is %q", page)
+		}
+		return nil
+	})
+}
+
 // waitLimit is the timeout of WaitFor. Most conditions are met within seconds. Upstream can need
 // two minutes to notice that a volume's attachment has been deleted.
 const waitLimit = 4 * time.Minute

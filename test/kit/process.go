@@ -100,15 +100,37 @@ func (c *Cluster) KillEverything() {
 	})
 }
 
+// WaitRestart waits until a process has a PID other than the given one, and all components on the
+// host are ready.
+func (c *Cluster) WaitRestart(name string, before int) {
+	c.t.Helper()
+	c.WaitFor("restart of "+name, func(context.Context) error {
+		if status := c.Status(); !status.Ready || status.PID(name) == before {
+			return fmt.Errorf("the status is %+v", status.Processes)
+		}
+		return nil
+	})
+}
+
+// WaitReady waits until all components on the host are ready.
+func (c *Cluster) WaitReady() {
+	c.t.Helper()
+	c.WaitFor("ready components", func(context.Context) error {
+		if status := c.Status(); !status.Ready {
+			return fmt.Errorf("the status is %+v", status.Processes)
+		}
+		return nil
+	})
+}
+
 func (c *Cluster) pid(name string) int {
 	c.t.Helper()
 	if name != "slipway" {
-		for _, process := range c.Status().Processes {
-			if process.Name == name && process.PID > 0 {
-				return process.PID
-			}
+		pid := c.Status().PID(name)
+		if pid == 0 {
+			c.t.Fatalf("no process %q runs", name)
 		}
-		c.t.Fatalf("no process %q runs", name)
+		return pid
 	}
 	processes, err := c.Processes()
 	if err != nil {

@@ -167,6 +167,16 @@ type Status struct {
 	}
 }
 
+// PID returns the PID of a process, or 0 if the process does not run.
+func (s Status) PID(name string) int {
+	for _, process := range s.Processes {
+		if process.Name == name {
+			return process.PID
+		}
+	}
+	return 0
+}
+
 // Status returns the cluster's status. It fails the test if there is no status.
 func (c *Cluster) Status() Status {
 	c.t.Helper()
@@ -176,6 +186,17 @@ func (c *Cluster) Status() Status {
 		c.t.Fatalf("read status: %v\n%s%s", err, result.Stdout, result.Stderr)
 	}
 	return status
+}
+
+// NodeName returns the name of this machine's node, or "" if it has none.
+func (c *Cluster) NodeName() string {
+	c.t.Helper()
+	for _, node := range c.Status().Nodes {
+		if node.Address == c.Address.String() {
+			return node.Name
+		}
+	}
+	return ""
 }
 
 func (c *Cluster) up() (string, error) {

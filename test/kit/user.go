@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -29,6 +30,16 @@ func (c *Cluster) User(name string, groups ...string) *User {
 	return c.Impersonate(rest.ImpersonationConfig{
 		UserName: name, Groups: append([]string{"system:authenticated", "system:authenticated:oauth"}, groups...),
 	})
+}
+
+// DeveloperPassword returns the password of the user "developer", which the first start created.
+func (c *Cluster) DeveloperPassword() string {
+	c.t.Helper()
+	content, err := os.ReadFile(c.Path("developer.password"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return strings.TrimSpace(string(content))
 }
 
 // ServiceAccount returns a user with the name and groups of a service account.

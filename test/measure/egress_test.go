@@ -84,19 +84,6 @@ func (d *departures) mustArrive(t *testing.T, source string) time.Duration {
 // address, or it can get the automatic address.
 func moveEgressAddress(t *testing.T, r *table, c *kit.Cluster, second *kit.Host) {
 	t.Helper()
-	set := func(kind, name, field string, values ...string) {
-		t.Helper()
-		list := ""
-		if len(values) > 0 {
-			list = `"` + strings.Join(values, `", "`) + `"`
-		}
-		c.OC("patch", kind, name, "-p", fmt.Sprintf(`{"%s": [%s]}`, field, list))
-	}
-	inSegment := func(last byte) string {
-		octets := c.Address.As4()
-		octets[3] = last
-		return netip.AddrFrom4(octets).String()
-	}
 	d := newDepartures(t, c, "client")
 	// lose cuts the second host off until datagrams have a source address again.
 	lose := func(source string) time.Duration {
@@ -111,22 +98,22 @@ func moveEgressAddress(t *testing.T, r *table, c *kit.Cluster, second *kit.Host)
 		return duration
 	}
 
-	one, two := inSegment(201), inSegment(202)
-	set("hostsubnet", "second", "egressIPs", one)
-	set("hostsubnet", "first", "egressIPs", two)
-	set("netnamespace", "clients", "egressIPs", one, two)
+	one, two := c.InSegment(201), c.InSegment(202)
+	c.SetEgress("hostsubnet", "second", "egressIPs", one)
+	c.SetEgress("hostsubnet", "first", "egressIPs", two)
+	c.SetEgress("netnamespace", "clients", "egressIPs", one, two)
 	var static, automatic []time.Duration
 	for range egressMoves {
 		d.mustArrive(t, one)
 		static = append(static, lose(two))
 	}
-	set("hostsubnet", "second", "egressIPs")
-	set("hostsubnet", "first", "egressIPs")
+	c.SetEgress("hostsubnet", "second", "egressIPs")
+	c.SetEgress("hostsubnet", "first", "egressIPs")
 
-	set("netnamespace", "clients", "egressIPs", one)
+	c.SetEgress("netnamespace", "clients", "egressIPs", one)
 	for range egressMoves {
-		set("hostsubnet", "first", "egressCIDRs")
-		set("hostsubnet", "second", "egressCIDRs", one+"/32")
+		c.SetEgress("hostsubnet", "first", "egressCIDRs")
+		c.SetEgress("hostsubnet", "second", "egressCIDRs", one+"/32")
 		waitReady(c, "second")
 		c.WaitFor("egress address at the second host", func(context.Context) error {
 			if list := c.OC("get", "hostsubnet", "second", "-o", "jsonpath={.egressIPs}"); !strings.Contains(list, one) {
@@ -135,13 +122,13 @@ func moveEgressAddress(t *testing.T, r *table, c *kit.Cluster, second *kit.Host)
 			return nil
 		})
 		d.mustArrive(t, one)
-		set("hostsubnet", "first", "egressCIDRs", one+"/32")
+		c.SetEgress("hostsubnet", "first", "egressCIDRs", one+"/32")
 		automatic = append(automatic, lose(one))
 	}
 	for _, host := range []string{"first", "second"} {
-		set("hostsubnet", host, "egressCIDRs")
+		c.SetEgress("hostsubnet", host, "egressCIDRs")
 	}
-	set("netnamespace", "clients", "egressIPs")
+	c.SetEgress("netnamespace", "clients", "egressIPs")
 	waitReady(c, "second")
 	d.mustArrive(t, c.Address.String())
 	r.aim(fmt.Sprintf("egress IP of a lost host, static: first datagram with the next one, longest of %d", egressMoves), percentile(static, 100), egressMoveAim)

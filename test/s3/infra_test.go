@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -56,27 +53,6 @@ metadata: {name: shop}
 spec: {host: shop.example.com, to: {kind: Service, name: shop}}
 `
 
-// visit requests the shop's page from a host's router.
-func visit(ctx context.Context, host *kit.Cluster) error {
-	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
-		DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return host.Dial(ctx, "tcp", "127.0.0.1:80") },
-	}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://shop.example.com/", nil)
-	if err != nil {
-		return err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	page, err := io.ReadAll(response.Body)
-	if err == nil && (response.StatusCode != http.StatusOK || !strings.Contains(string(page), "open")) {
-		err = fmt.Errorf("%s: %.100s", response.Status, page)
-	}
-	return err
-}
-
 // visitors requests the shop's page from the hosts' routers until stop is called. stop returns the
 // number of requests and the failures.
 func visitors(hosts map[string]*kit.Cluster) (stop func() (count int64, failures []string)) {
@@ -90,7 +66,7 @@ func visitors(hosts map[string]*kit.Cluster) (stop func() (count int64, failures
 			for ctx.Err() == nil {
 				visits.Add(1)
 				// In-flight visits complete, so that the end of the test does not cause a failure.
-				if err := visit(context.Background(), host); err != nil {
+				if _, err := host.Visit(context.Background(), "http://shop.example.com/", "open"); err != nil {
 					mu.Lock()
 					failures = append(failures, name+": "+err.Error())
 					mu.Unlock()
@@ -232,7 +208,7 @@ func waitShop(t *testing.T, hosts map[string]*kit.Cluster, c *kit.Cluster) {
 		return err
 	})
 	for _, host := range hosts {
-		host.For(t).WaitFor("the route at a router", func(ctx context.Context) error { return visit(ctx, host) })
+		host.For(t).WaitVisit("http://shop.example.com/", "open")
 	}
 }
 

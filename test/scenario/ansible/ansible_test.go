@@ -177,7 +177,7 @@ func upgrade(t *testing.T, f *fixture, hosts map[string]*kit.Host, other, versio
 	}
 	before := map[string]int{}
 	for name, host := range hosts {
-		before[name] = nodeProcess(host)
+		before[name] = host.Status().PID("node")
 	}
 	f.groups["nodes"] = append(f.groups["nodes"], f.groups["new_nodes"]...)
 	delete(f.groups, "new_nodes")
@@ -188,7 +188,7 @@ func upgrade(t *testing.T, f *fixture, hosts map[string]*kit.Host, other, versio
 		if err != nil || !bytes.Equal(installed, script(other)) {
 			t.Errorf("the program of %s is not the new one: %v", name, err)
 		}
-		if status := host.Status(); nodeProcess(host) == before[name] || status.Version != version {
+		if status := host.Status(); status.PID("node") == before[name] || status.Version != version {
 			t.Errorf("%s was not restarted with version %s: its version is %s", name, version, status.Version)
 		}
 	}
@@ -197,14 +197,4 @@ func upgrade(t *testing.T, f *fixture, hosts map[string]*kit.Host, other, versio
 			t.Errorf("the upgrade has saved %q, %v", saved, err)
 		}
 	}
-}
-
-// nodeProcess returns the PID of a host's node process.
-func nodeProcess(host *kit.Host) int {
-	for _, process := range host.Status().Processes {
-		if process.Name == "node" {
-			return process.PID
-		}
-	}
-	return 0
 }

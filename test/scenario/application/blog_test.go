@@ -114,7 +114,7 @@ func TestBuilderServesBlog(t *testing.T) {
 				b.check(t, c, s)
 				host := b.source + "-example.example.com"
 				b.order(c, s, b.example, host, "-p", "DATABASE_SERVICE_NAME=temporary")
-				waitPage(c, host, "<h1>"+b.title+"</h1>")
+				c.WaitVisit("http://"+host+"/", "<h1>"+b.title+"</h1>")
 			})
 		}
 	}
@@ -137,9 +137,9 @@ func (b blog) check(t *testing.T, c *kit.Cluster, s site) {
 		}
 	}
 	waitOutput(c, "rc/"+b.template+"-1", deploymentPhase, "Complete")
-	waitPage(c, host, "<h1>"+b.title+"</h1>")
+	c.WaitVisit("http://"+host+"/", "<h1>"+b.title+"</h1>")
 
-	client := visitor(c)
+	client := c.Visitor()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	response, err := client.PostForm("http://"+host+b.path, url.Values{b.field: {"Kept & shown"}})
 	if err != nil {
@@ -151,17 +151,17 @@ func (b blog) check(t *testing.T, c *kit.Cluster, s site) {
 	}
 	// Both pods are recreated: the article is on the volume.
 	c.OC("delete", "pod", "--wait", c.OnlyPod("name="+b.service).Name, c.OnlyPod("name="+b.template).Name)
-	waitPage(c, host, "<li>Kept &amp; shown</li>")
+	c.WaitVisit("http://"+host+"/", "<li>Kept &amp; shown</li>")
 	if !b.styled {
 		return
 	}
-	page, err := get(visitor(c), "http://"+host+"/")
+	page, err := c.Visit(t.Context(), "http://"+host+"/", "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, style, _ := strings.Cut(page, `href="`)
 	style, _, _ = strings.Cut(style, `"`)
-	if css, err := get(visitor(c), "http://"+host+style); err != nil || !strings.Contains(css, "sans-serif") {
+	if css, err := c.Visit(t.Context(), "http://"+host+style, ""); err != nil || !strings.Contains(css, "sans-serif") {
 		t.Errorf("the compiled style %q is %q, %v", style, css, err)
 	}
 }

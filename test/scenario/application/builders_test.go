@@ -1,6 +1,7 @@
 package application
 
 import (
+	"context"
 	"net/http/cgi"
 	"os"
 	"os/exec"
@@ -90,7 +91,7 @@ func (r *repository) git(args ...string) string {
 // load requests a page repeatedly. The returned function stops the requests and returns the
 // failures.
 func load(c *kit.Cluster, url string) (stop func() []error) {
-	client, done := visitor(c), make(chan struct{})
+	client, done := c.Visitor(), make(chan struct{})
 	var failures []error
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -100,7 +101,7 @@ func load(c *kit.Cluster, url string) (stop func() []error) {
 				return
 			default:
 			}
-			if _, err := get(client, url); err != nil {
+			if _, err := kit.Fetch(context.Background(), client, url, ""); err != nil {
 				failures = append(failures, err)
 			}
 		}

@@ -35,8 +35,8 @@ func checkExpress(t *testing.T, c *kit.Cluster, s site) {
 	const name, host = "nodejs-example", "express.example.com"
 	c.OC("new-app", name, "-p", "SOURCE_REPOSITORY_URL="+s.source, "-p", "SOURCE_REPOSITORY_REF=main", "-p", "CONTEXT_DIR=", "-p", "APPLICATION_DOMAIN="+host)
 	waitBuild(c, name+"-1")
-	waitPage(c, host, "<h1>Orders of Express</h1>0")
-	response, err := visitor(c).PostForm("http://"+host+"/orders", url.Values{"title": {"Tea"}})
+	c.WaitVisit("http://"+host+"/", "<h1>Orders of Express</h1>0")
+	response, err := c.Visitor().PostForm("http://"+host+"/orders", url.Values{"title": {"Tea"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,15 +1,10 @@
 package application
 
 import (
-	"context"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/slipway-platform/slipway/test/kit"
 )
@@ -72,22 +67,7 @@ func TestFirstConnectionUnidlesService(t *testing.T) {
 
 	// Repeat the test through the router, where the service has an address but no pods.
 	idle()
-	dialer := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return c.Dial(ctx, "tcp4", "127.0.0.1:80")
-	}
-	client := &http.Client{Transport: &http.Transport{DialContext: dialer, DisableKeepAlives: true}, Timeout: time.Minute}
-	c.WaitFor("the router to send a request to the idle service", func(context.Context) error {
-		response, err := client.Get("http://lazy.example.com/")
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
-		if err == nil && (response.StatusCode != http.StatusOK || !strings.Contains(string(body), "awake")) {
-			err = fmt.Errorf("the router responds with %s: %.200s", response.Status, body)
-		}
-		return err
-	})
+	c.WaitVisit("http://lazy.example.com/", "awake")
 	awake()
 
 	// The service stays idled if the node process is killed.

@@ -34,7 +34,7 @@ func TestJenkinsTemplateDeploysImageOfAdministrator(t *testing.T) {
 	c.OC(append([]string{"new-app", "jenkins-persistent", "-p", "MEMORY_LIMIT=64Mi"}, user...)...)
 	c.OC("rollout", "status", "dc/jenkins")
 	host := c.OC("get", "route/jenkins", "-o", "jsonpath={.spec.host}")
-	client := visitor(c)
+	client := c.Visitor()
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.WaitFor("the route of Jenkins", func(context.Context) error {
 		response, err := client.Get("http://" + host + "/login")

@@ -261,6 +261,6 @@ func TestBuilderServesItsExample(t *testing.T) {
 			template, host = "openjdk-web-basic-s2i", "HOSTNAME_HTTP"
 		}
 		c.OC("new-app", template, "-p", "SOURCE_REPOSITORY_URL="+source.url, "-p", "SOURCE_REPOSITORY_REF=main", "-p", host+"="+name+".example.com")
-		waitPage(c, name+".example.com", "<h1>Hello from ")
+		c.WaitVisit("http://"+name+".example.com/", "<h1>Hello from ")
 	}
 }

@@ -35,7 +35,7 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 		waitOutput(c, "build/"+application+"-1", "{.status.phase}", "Complete")
 	}
 	for _, language := range languages {
-		waitPage(c, language+".example.com", "<dt>Version<dd>1<")
+		c.WaitVisit("http://"+language+".example.com/", "<dt>Version<dd>1<")
 	}
 	before := visits(t, c)
 
@@ -45,7 +45,7 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 	commit := source.push("2")
 	callGitHub(t, c, hook(c, "nodejs-example", "github"), commit)
 	c.OC("start-build", "--from-webhook="+hook(c, "golang", "generic"))
-	waitPage(c, "golang.example.com", "<dt>Version<dd>2<")
+	c.WaitVisit("http://golang.example.com/", "<dt>Version<dd>2<")
 	c.WaitFor("new page in the browser", func(ctx context.Context) error {
 		page, err := c.Browse(ctx, "http://nodejs.example.com/")
 		if err == nil && (!strings.Contains(page, "Version</dt><dd>2</dd>") || !strings.Contains(page, "<dd>"+commit[:7]+"</dd>")) {
@@ -76,7 +76,7 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 	if got := c.Exec(c.OnlyPod("name="+persistent).Name, "sh", "-c", "echo $BUILDER"); got != "second\n" {
 		t.Errorf("the new image is built from the builder %q", got)
 	}
-	waitPage(c, "python.example.com", "<dt>Version<dd>2<")
+	c.WaitVisit("http://python.example.com/", "<dt>Version<dd>2<")
 	if after := visits(t, c); after <= before {
 		t.Errorf("the page counted %d visits before, and %d now", before, after)
 	}
@@ -93,7 +93,7 @@ const deploymentPhase = `{.metadata.annotations.openshift\.io/deployment\.phase}
 func visits(t *testing.T, c *kit.Cluster) (number int) {
 	t.Helper()
 	for range 5 {
-		page, err := get(visitor(c), "http://python.example.com/")
+		page, err := c.Visit(t.Context(), "http://python.example.com/", "")
 		_, rest, ok := strings.Cut(page, "<dt>Visits<dd>")
 		if err == nil && !ok {
 			err = fmt.Errorf("the page shows no number of visits: %q", page)

@@ -18,7 +18,7 @@ import (
 func TestIndentedListsCannotExhaustMemory(t *testing.T) {
 	const objects, readers = 6, 20
 	s := tenants(t)
-	pid, path := s.controlPlane(t), kit.CorePath(s.evil, "configmaps")
+	pid, path := s.Status().PID("control-plane"), kit.CorePath(s.evil, "configmaps")
 	for n := range objects {
 		s.mallory.May("POST", path, fmt.Sprintf(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "large-%d"}, "data": {"a": %q}}`, n, strings.Repeat("x", 900_000)))
 	}

@@ -132,7 +132,7 @@ func TestLoginAndLogoutDoNotRedirectToOtherSites(t *testing.T) {
 		browser := web.browser(nil)
 		query := "?" + url.Values{"then": {then}}.Encode()
 		form := url.Values{
-			"then": {then}, "csrf": {web.csrf(browser, "/login"+query)}, "username": {"developer"}, "password": {web.password()},
+			"then": {then}, "csrf": {web.csrf(browser, "/login"+query)}, "username": {"developer"}, "password": {web.DeveloperPassword()},
 		}
 		login := web.post(browser, "/login", form).Header.Get("Location")
 		logout := web.post(browser, "/logout", url.Values{"then": {then}, "csrf": {web.csrf(browser, "/logout"+query)}}).Header.Get("Location")

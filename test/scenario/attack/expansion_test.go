@@ -18,7 +18,7 @@ import (
 
 func TestSmallRequestCannotExhaustMemory(t *testing.T) {
 	s := tenants(t)
-	pid, pods := s.controlPlane(t), kit.CorePath(s.evil, "pods?")
+	pid, pods := s.Status().PID("control-plane"), kit.CorePath(s.evil, "pods?")
 	const head = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "bomb"}, "spec": {"containers": [{}`
 	for name, tt := range map[string]struct {
 		body string

@@ -126,7 +126,7 @@ func TestHostileRegistryCannotExhaustControlPlane(t *testing.T) {
 	s := tenants(t)
 	bomb()
 	registry := s.distant(t, hostile)
-	pid := s.controlPlane(t)
+	pid := s.Status().PID("control-plane")
 	before := anonymousMemory(t, pid)
 	for _, trick := range []string{
 		"endless", "endless-headers", "gzip", "redirect-loop", "wrong-digest-header", "wrong-length", "wrong-config", "negative-size", "huge-size",

@@ -75,22 +75,6 @@ func anonymousMemory(t *testing.T, pid int) int {
 	return kib >> 10
 }
 
-// controlPlane returns the PID of the control plane process.
-func (s *stage) controlPlane(t *testing.T) int {
-	t.Helper()
-	processes, err := s.Processes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range processes {
-		if p.Program() == "slipway" && len(p.Args) > 1 && p.Args[1] == "control-plane" {
-			return p.PID
-		}
-	}
-	t.Fatalf("no control plane among %v", processes)
-	return 0
-}
-
 // peakDuring returns the maximum growth of a process's memory while work runs, in MiB.
 func peakDuring(t *testing.T, pid int, work func()) (growth int) {
 	t.Helper()
@@ -117,7 +101,7 @@ const maxGrowth = 150
 
 func TestHostileRegistryCannotExhaustMemory(t *testing.T) {
 	s := tenants(t)
-	registry, pid := s.distant(t, greedy), s.controlPlane(t)
+	registry, pid := s.distant(t, greedy), s.Status().PID("control-plane")
 	accomplice, other := s.User("mallet"), projectName(s.Namespace, "worse")
 	accomplice.RequestProject(s.Cluster, other)
 	for _, repository := range []string{"large", "bomb"} {

@@ -2,13 +2,10 @@ package attack
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"regexp"
@@ -37,16 +34,13 @@ func siteOf(t *testing.T, c *kit.Cluster) *site {
 // given address on the loopback device, or from any address if the argument is nil.
 func (s *site) browser(from net.IP) *http.Client {
 	s.t.Helper()
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(s.Config.CAData)
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	dial := s.Dial
+	client := s.Browser()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	transport := client.Transport.(*http.Transport)
+	transport.MaxIdleConnsPerHost = 1
 	if from != nil {
 		dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: from}}
-		dial = func(ctx context.Context, network, _ string) (conn net.Conn, err error) {
+		transport.DialContext = func(ctx context.Context, network, _ string) (conn net.Conn, err error) {
 			err = s.Do(func() error {
 				conn, err = dialer.DialContext(ctx, network, "127.0.0.1:8443")
 				return err
@@ -54,9 +48,7 @@ func (s *site) browser(from net.IP) *http.Client {
 			return conn, err
 		}
 	}
-	transport := &http.Transport{DialContext: dial, TLSClientConfig: &tls.Config{RootCAs: pool}, MaxIdleConnsPerHost: 1}
-	s.t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return client
 }
 
 // page is a response with its body.
@@ -109,23 +101,13 @@ func (s *site) post(browser *http.Client, path string, form url.Values) page {
 	return got
 }
 
-// password returns the password of the user `developer`.
-func (s *site) password() string {
-	s.t.Helper()
-	content, err := os.ReadFile(s.Path("developer.password"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return strings.TrimSpace(string(content))
-}
-
 var csrfField = regexp.MustCompile(`name="csrf" value="([^"]*)"`)
 
 // logIn logs in the developer through the login page.
 func (s *site) logIn(browser *http.Client) page {
 	s.t.Helper()
 	return s.post(browser, "/login", url.Values{
-		"then": {"/oauth/token/request"}, "csrf": {s.csrf(browser, "/login")}, "username": {"developer"}, "password": {s.password()},
+		"then": {"/oauth/token/request"}, "csrf": {s.csrf(browser, "/login")}, "username": {"developer"}, "password": {s.DeveloperPassword()},
 	})
 }
 

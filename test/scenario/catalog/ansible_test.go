@@ -3,9 +3,6 @@ package catalog
 import (
 	"context"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -105,11 +102,11 @@ func TestPlaybookBundleIsProvisionedBoundAndDeprovisioned(t *testing.T) {
 	apply(`{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceBinding, metadata: {name: hello-binding}, spec: {instanceRef: {name: hello}}}`)
 	wait(c, "servicebinding/hello-binding", "{.status.lastConditionState}", "Ready")
 	address := strings.TrimSpace(c.OC("get", "secret/hello-binding", "-o", "go-template={{.data.uri | base64decode}}"))
-	page(c, address, "<h1>Good &lt;morning></h1>")
+	c.WaitVisit(address, "<h1>Good &lt;morning></h1>")
 	wait(c, "serviceinstance/hello", "{.status.dashboardURL}", address)
 
 	c.OC("patch", "serviceinstance/hello", "--type=merge", "-p", `{"spec": {"parameters": {"greeting": "Good evening"}}}`)
-	page(c, address, "<h1>Good evening</h1>")
+	c.WaitVisit(address, "<h1>Good evening</h1>")
 	wait(c, "serviceinstance/hello", "{.status.asyncOpInProgress} {.status.lastConditionState}", "false Ready")
 	id := c.OC("get", "serviceinstance/hello", "-o", "jsonpath={.spec.externalID}")
 	bundle := c.OC("get", "bundleinstances.automationbroker.io", id, "-n", broker, "-o", "jsonpath={.spec.bundle.name}")
@@ -147,30 +144,6 @@ func TestPlaybookBundleIsProvisionedBoundAndDeprovisioned(t *testing.T) {
 	if out := c.OC("get", "rolebindings", "-o", "name"); strings.Contains(out, "/bundle-") {
 		t.Errorf("the bundle's service account keeps its rights: %s", out)
 	}
-}
-
-// page waits until the router serves a page that contains the given text.
-func page(c *kit.Cluster, address, want string) {
-	client := &http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return c.Dial(ctx, "tcp4", "127.0.0.1:80") },
-	}}
-	c.WaitFor(want+" at "+address, func(ctx context.Context) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
-		if err != nil {
-			return err
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			return err
-		}
-		defer response.Body.Close()
-		body, err := io.ReadAll(response.Body)
-		if err == nil && !strings.Contains(string(body), want) {
-			err = fmt.Errorf("the page is %s %.200s", response.Status, body)
-		}
-		return err
-	})
 }
 
 func TestPlaybookBundleRequiresRightsOfUser(t *testing.T) {

@@ -2,12 +2,10 @@ package console
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"html"
 	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
 	"regexp"
 	"strings"
@@ -24,15 +22,7 @@ type browser struct {
 
 func (s *site) browser(certificates ...tls.Certificate) *browser {
 	s.t.Helper()
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(s.Config.CAData)
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	transport := &http.Transport{DialContext: s.Dial, TLSClientConfig: &tls.Config{RootCAs: pool, Certificates: certificates}}
-	s.t.Cleanup(transport.CloseIdleConnections)
-	return &browser{s, &http.Client{Transport: transport, Jar: jar}}
+	return &browser{s, s.Browser(certificates...)}
 }
 
 // response is a response with its body.
@@ -77,7 +67,7 @@ var hidden = regexp.MustCompile(`name="(csrf|then)" value="([^"]*)"`)
 func (b *browser) logIn() (csrf string) {
 	b.s.t.Helper()
 	page := b.send(http.MethodGet, "/console/login?then=/console/projects", nil)
-	form := url.Values{"username": {"developer"}, "password": {b.s.password()}}
+	form := url.Values{"username": {"developer"}, "password": {b.s.DeveloperPassword()}}
 	for _, field := range hidden.FindAllStringSubmatch(page.body, -1) {
 		form.Set(field[1], html.UnescapeString(field[2]))
 	}

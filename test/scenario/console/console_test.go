@@ -26,16 +26,6 @@ func siteOf(t *testing.T, c *kit.Cluster) *site {
 	return &site{c, t, "https://" + c.Address.String() + ":8443"}
 }
 
-// password is the developer's password from the first start.
-func (s *site) password() string {
-	s.t.Helper()
-	content, err := os.ReadFile(s.Path("developer.password"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return strings.TrimSpace(string(content))
-}
-
 // play runs a script in this folder.
 func (s *site) play(script string, args ...string) {
 	s.t.Helper()
@@ -50,7 +40,7 @@ func (s *site) start(script string, args ...string) (wait func()) {
 		s.t.Fatalf("%v: run make setup", err)
 	}
 	environment := []string{
-		"CONSOLE_URL=" + s.url, "CONSOLE_PASSWORD=" + s.password(), "CONSOLE_IMAGE=" + kit.ToolsImage,
+		"CONSOLE_URL=" + s.url, "CONSOLE_PASSWORD=" + s.DeveloperPassword(), "CONSOLE_IMAGE=" + kit.ToolsImage,
 		"CONSOLE_SCREENSHOTS=" + os.Getenv("CONSOLE_SCREENSHOTS"), "FIREFOX=" + firefox,
 	}
 	var output string

@@ -107,6 +107,6 @@ func (h hosts) checkPods(t *testing.T) {
 			return err
 		})
 		c.OC("expose", "service", pod.Name, "--hostname="+pod.Name+".example.com")
-		c.WaitFor("page through the route of "+pod.Name, func(ctx context.Context) error { return fetchRoute(ctx, c, pod.Name+".example.com", page) })
+		c.WaitVisit("http://"+pod.Name+".example.com/", page)
 	}
 }

@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 	"github.com/slipway-platform/slipway/test/kit"
@@ -88,9 +84,6 @@ func checkLabels(t *testing.T, host *flannel.Host) {
 		c.OC("delete", "pod", "labeled") // the pod started before the runtime read the configuration
 		return fmt.Errorf("the plugin has received %q", recorded)
 	})
-	if labels := c.Pod("labeled").Labels; labels["nuage.io/policy-group"] != "zone-a" {
-		t.Errorf("labels of the pod: %v", labels)
-	}
 	c.OC("delete", "pod", "labeled")
 }
 
@@ -102,40 +95,21 @@ func (h hosts) checkChange(t *testing.T) {
 	}
 	h.stop(t)
 	for _, host := range h.Hosts {
-		content, err := os.ReadFile(host.MasterFile())
-		if err != nil || !strings.Contains(string(content), "networkPluginName: cni") {
-			t.Fatalf("%s: %v\n%s", host.MasterFile(), err, content)
-		}
-		content = []byte(strings.Replace(string(content), "networkPluginName: cni", "networkPluginName: "+networkplugin.NetworkPolicy, 1))
-		if err := os.WriteFile(host.MasterFile(), content, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		kit.Edit(t, host.MasterFile(), "networkPluginName: cni", "networkPluginName: "+networkplugin.NetworkPolicy)
 		host.MustSlipway("up")
 	}
 	c := h.Hosts[0].For(t)
 	for i, host := range h.Hosts {
 		from, to := "pod-"+h.Hosts[1-i].Node, "pod-"+host.Node
-		c.WaitFor("page of "+to, func(context.Context) error {
-			page, err := c.TryOC("exec", from, "--", "timeout", "5", "wget", "-q", "-O", "-", "http://"+c.Pod(to).Status.PodIP+":8080/")
-			if err == nil && !strings.Contains(page, "I am "+to) {
-				err = fmt.Errorf("the page is %q", page)
-			}
-			return err
-		})
 		c.WaitFetch(from, fmt.Sprintf("http://%s.%s.svc/", to, c.Namespace), "I am "+to)
+		c.WaitFetch(from, "http://"+c.Pod(to).Status.PodIP+":8080/", "I am "+to)
 		if list := routes(t, host); strings.Contains(list, "cni0") || strings.Contains(list, "flannel") || !strings.Contains(list, "slipway0") {
 			t.Errorf("routes of %s:\n%s", host.Node, list)
 		}
 	}
 	// Slipway's own network enforces policies.
 	c.Apply("{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: deny-all}, spec: {podSelector: {}}}")
-	c.WaitFor("isolation by the policy", func(context.Context) error {
-		page, err := c.TryOC("exec", "pod-first", "--", "timeout", "2", "wget", "-q", "-O", "-", "http://"+c.Pod("pod-second").Status.PodIP+":8080/")
-		if err == nil {
-			return fmt.Errorf("the response is %q", page)
-		}
-		return nil
-	})
+	c.WaitBlocked("pod-first", "http://"+c.Pod("pod-second").Status.PodIP+":8080/")
 }
 
 // checkMissingPlugin checks that the status describes the remedy while no plugin is installed.
@@ -213,28 +187,4 @@ func checkDiagnostic(t *testing.T, c *kit.Cluster) {
 	if err == nil || strings.Count(err.Error(), "\n       isolation: pods on node ") != 8 || !strings.Contains(err.Error(), "Errors seen: 8") {
 		t.Errorf("oc adm diagnostics NetworkCheck with a network policy: %v\n%s", err, output)
 	}
-}
-
-// fetchRoute requests a host name's page from the router on the first host.
-func fetchRoute(ctx context.Context, c *kit.Cluster, name, want string) error {
-	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return c.Dial(ctx, "tcp", net.JoinHostPort(c.Address.String(), "80"))
-		},
-	}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+name+"/", nil)
-	if err != nil {
-		return err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err == nil && !strings.Contains(string(content), want) {
-		err = fmt.Errorf("%s: %q", response.Status, content)
-	}
-	return err
 }

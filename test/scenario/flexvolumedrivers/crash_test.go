@@ -16,23 +16,9 @@ import (
 
 // restart kills one of the host's processes and waits until its replacement is ready.
 func restart(c *kit.Cluster, name string) {
-	killed := pidOf(c, name)
+	before := c.Status().PID(name)
 	c.Kill(name)
-	c.WaitFor("restart of "+name, func(context.Context) error {
-		if status := c.Status(); !status.Ready || pidOf(c, name) == killed {
-			return fmt.Errorf("%+v", status.Processes)
-		}
-		return nil
-	})
-}
-
-func pidOf(c *kit.Cluster, name string) int {
-	for _, process := range c.Status().Processes {
-		if process.Name == name {
-			return process.PID
-		}
-	}
-	return 0
+	c.WaitRestart(name, before)
 }
 
 // interrupted describes operations of one driver that wait, before or after their work, until their

@@ -87,14 +87,14 @@ func TestDriverOfDaemonSetReachesHostsThatJoinLater(t *testing.T) {
 	waitNodeReady(c, second)
 	c.OC("adm", "policy", "add-scc-to-user", "privileged", "-z", "default")
 	c.OC("create", "configmap", "driver", "--from-literal=script="+driverScript,
-		"--from-literal="+firstNode(c)+"="+c.VolumePluginDir, "--from-literal="+second+"="+host.VolumePluginDir, "--from-literal=late="+late.VolumePluginDir)
+		"--from-literal="+c.NodeName()+"="+c.VolumePluginDir, "--from-literal="+second+"="+host.VolumePluginDir, "--from-literal=late="+late.VolumePluginDir)
 	c.Apply(fmt.Sprintf(driverDaemonSet, kit.ToolsImage))
 	c.OC("rollout", "status", "daemonset/driver", "--timeout=2m")
 	c.Apply(fmt.Sprintf(agentDaemonSet, kit.ToolsImage))
 
 	late.JoinWith(c.APIURL(), c.Token())
 	waitNodeReady(c, "late")
-	nodes := []string{firstNode(c), second, "late"}
+	nodes := []string{c.NodeName(), second, "late"}
 	for _, node := range nodes {
 		c.Apply(volumePod(node))
 	}

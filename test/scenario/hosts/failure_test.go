@@ -2,10 +2,7 @@ package hosts
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"testing"
 
 	"github.com/slipway-platform/slipway/test/kit"
@@ -21,19 +18,7 @@ func waitServes(host *kit.Host, address string) {
 // fetchFar requests a URL from a host. The response must be the page of the pod "far".
 func fetchFar(ctx context.Context, host *kit.Host, url string) error {
 	client := http.Client{Transport: &http.Transport{DialContext: host.Dial, DisableKeepAlives: true}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	page, err := io.ReadAll(response.Body)
-	if err == nil && !strings.Contains(string(page), "I am far") {
-		err = fmt.Errorf("the page is %q", page)
-	}
+	_, err := kit.Fetch(ctx, &client, url, "I am far")
 	return err
 }
 
@@ -42,14 +27,10 @@ func TestJoinedHostOutlivesFailures(t *testing.T) {
 	before := c.Pod("far")
 	address := before.Status.PodIP
 
+	process := host.Status().PID("node")
 	host.Kill("node")
 	waitServes(host, address)
-	host.WaitFor("restart of the node process", func(context.Context) error {
-		if status := host.Status(); !status.Ready {
-			return fmt.Errorf("the status is %+v", status.Processes)
-		}
-		return nil
-	})
+	host.WaitRestart("node", process)
 
 	c.Kill("control-plane")
 	waitServes(host, address)

@@ -38,7 +38,7 @@ func waitNodeReady(c *kit.Cluster, name string) {
 func TestHostJoinsAsNode(t *testing.T) {
 	c, host := kit.SharedHost(t)
 	waitNodeReady(c, second)
-	nodes := c.OC("get", "nodes", firstNode(c), second)
+	nodes := c.OC("get", "nodes", c.NodeName(), second)
 	if strings.Count(nodes, " Ready ") != 2 {
 		t.Errorf("oc get nodes:\n%s", nodes)
 	}
@@ -46,7 +46,7 @@ func TestHostJoinsAsNode(t *testing.T) {
 	for _, node := range c.Status().Nodes {
 		ready[node.Name] = node.Ready
 	}
-	if !ready[firstNode(c)] || !ready[second] {
+	if !ready[c.NodeName()] || !ready[second] {
 		t.Errorf("status of the master: %v", ready)
 	}
 	status := host.Status()

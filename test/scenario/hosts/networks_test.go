@@ -44,7 +44,7 @@ spec:
 `)
 	c.WaitFetch("far", fmt.Sprintf("http://%s:8080/", c.Pod("near").Status.PodIP), "I am near")
 
-	for host, peer := range map[*kit.Host]string{c: second, host: firstNode(c)} {
+	for host, peer := range map[*kit.Host]string{c: second, host: c.NodeName()} {
 		c.WaitFor("network status that contains "+peer, func(context.Context) error {
 			result := host.Slipway("status", "--network")
 			for _, want := range []string{firstNetwork + ":9, " + secondNetwork + ":8", "HOST", peer} {

@@ -34,23 +34,13 @@ spec:
 `, name, node, kit.ToolsImage)
 }
 
-// firstNode returns the name of the master's node.
-func firstNode(c *kit.Cluster) string {
-	for _, node := range c.Status().Nodes {
-		if node.Address == c.Address.String() {
-			return node.Name
-		}
-	}
-	return ""
-}
-
 // newServers creates the pod "near" on the master and the pod "far" on the second host, each with a
 // service.
 func newServers(t *testing.T) (cluster *kit.Cluster, host *kit.Host) {
 	t.Helper()
 	c, host := kit.SharedHost(t)
 	waitNodeReady(c, second)
-	c.Apply(server("near", firstNode(c)) + server("far", second))
+	c.Apply(server("near", c.NodeName()) + server("far", second))
 	for _, name := range []string{"near", "far"} {
 		c.WaitPodRunning(name)
 		c.OC("expose", "pod", name, "--port", "80", "--target-port", "8080")
@@ -90,19 +80,14 @@ func TestCommandsReachPodsOfTheSecondHost(t *testing.T) {
 
 func TestNetworkPoliciesHoldAcrossHosts(t *testing.T) {
 	c, host := newServers(t)
-	c.Apply(server("other", firstNode(c)))
+	c.Apply(server("other", c.NodeName()))
 	c.WaitPodRunning("other")
 	url := fmt.Sprintf("http://%s:8080/", c.Pod("far").Status.PodIP)
 	for _, name := range []string{"near", "other"} {
 		c.WaitFetch(name, url, "I am far")
 	}
 	c.OC("expose", "service", "far", "--hostname=far.example.com")
-	c.WaitFor("route without policies", func(context.Context) error {
-		if page, err := fetchRoute(c); err != nil || !strings.Contains(page, "I am far") {
-			return fmt.Errorf("the response is %q, %w", page, err)
-		}
-		return nil
-	})
+	c.WaitVisit(farRoute, "I am far")
 	c.Apply(`
 kind: NetworkPolicy
 apiVersion: networking.k8s.io/v1
@@ -113,32 +98,30 @@ spec:
   - from:
     - podSelector: {matchLabels: {app: near}}
 `)
-	c.WaitFor("rejection of the pod without permission", func(context.Context) error {
-		if page, err := c.TryOC("exec", "other", "--", "timeout", "2", "wget", "-q", "-O", "-", url); err == nil {
-			return fmt.Errorf("the response is %q", page)
-		}
-		return nil
-	})
+	c.WaitBlocked("other", url)
 	c.WaitFetch("near", url, "I am far")
 	checkTrace(t, c, host)
 	checkRoute(t, c)
 }
 
-// fetchRoute requests the route of the pod "far" from the router on the first host.
-func fetchRoute(c *kit.Cluster) (page string, err error) {
-	return c.TryOC("exec", "near", "--", "timeout", "5", "wget", "-q", "-O", "-", "--header", "Host: far.example.com", "http://"+c.Address.String()+"/")
+// farRoute is the URL of the route of the pod "far".
+const farRoute = "http://far.example.com/"
+
+// waitClosed waits until the router on the first host cannot reach the pod "far".
+func waitClosed(c *kit.Cluster) {
+	c.WaitFor("route that the policy closes", func(ctx context.Context) error {
+		if page, err := c.Visit(ctx, farRoute, ""); err == nil {
+			return fmt.Errorf("the response is %q", page)
+		}
+		return nil
+	})
 }
 
 // checkRoute checks that a router on another host reaches the pod "far", which only the pod "near"
 // can reach, after the steps in OpenShift 3.11 Cluster Administration, NetworkPolicy and Routers.
 func checkRoute(t *testing.T, c *kit.Cluster) {
 	t.Helper()
-	c.WaitFor("route that the policy closes", func(context.Context) error {
-		if page, err := fetchRoute(c); err == nil {
-			return fmt.Errorf("the response is %q", page)
-		}
-		return nil
-	})
+	waitClosed(c)
 	t.Cleanup(func() { c.OC("label", "namespace", "default", "name-") })
 	c.OC("label", "namespace", "default", "name=default")
 	c.Apply(`
@@ -154,20 +137,9 @@ spec:
         matchLabels:
           name: default
 `)
-	c.WaitFor("page of the route", func(context.Context) error {
-		page, err := fetchRoute(c)
-		if err == nil && !strings.Contains(page, "I am far") {
-			err = fmt.Errorf("the response is %q", page)
-		}
-		return err
-	})
+	c.WaitVisit(farRoute, "I am far")
 	c.OC("label", "namespace", "default", "name-")
-	c.WaitFor("route that the policy closes again", func(context.Context) error {
-		if page, err := fetchRoute(c); err == nil {
-			return fmt.Errorf("the response is %q", page)
-		}
-		return nil
-	})
+	waitClosed(c)
 }
 
 // checkTrace checks that both hosts report how their rules affect packets to the pod "far", which
@@ -226,7 +198,7 @@ func checkBuild(t *testing.T, c *kit.Cluster) {
 		t.Errorf("the build ran on %s", node)
 	}
 	image := strings.TrimSpace(c.OC("get", "istag", "app:latest", "-o", "jsonpath={.image.dockerImageReference}"))
-	c.Apply(strings.ReplaceAll(server("built", firstNode(c)), kit.ToolsImage, image))
+	c.Apply(strings.ReplaceAll(server("built", c.NodeName()), kit.ToolsImage, image))
 	c.WaitPodRunning("built")
 	if got := c.Exec("built", "cat", "/built"); got != "built\n" {
 		t.Errorf("the built image contains %q", got)

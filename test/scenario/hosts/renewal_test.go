@@ -117,7 +117,7 @@ func checkExpiry(t *testing.T, c *kit.Cluster, host *kit.Host) {
 	c.MustSlipway("down")
 	host.ExpireCertificates(c)
 	c.ExpireCertificates(c)
-	edit(t, c.MasterFile(), "2m", "1h")
+	kit.Edit(t, c.MasterFile(), "2m", "1h")
 	c.Up()
 	remedy := "run `slipway token create --node " + second + "` on a master"
 	for _, args := range [][]string{{"up"}, {"up", "--join", c.APIURL()}} {
@@ -149,12 +149,7 @@ func checkSettings(t *testing.T, c *kit.Cluster, host *kit.Host) {
 		_, err := os.Stat(host.Path("registries.d", name, "hosts.toml"))
 		return err
 	})
-	host.WaitFor("ready host", func(context.Context) error {
-		if status := host.Status(); !status.Ready {
-			return fmt.Errorf("the status is %+v", status.Processes)
-		}
-		return nil
-	})
+	host.WaitReady()
 }
 
 // checkMove tests a cluster that is restored from a backup at another address. The node finds the
@@ -173,19 +168,4 @@ func checkMove(t *testing.T, c *kit.Cluster, host *kit.Host) {
 		t.Errorf("the node does not find its cluster: %+v", result)
 	}
 	checkPods(t, c, "after-move")
-}
-
-// edit replaces the only occurrence of a string in a file.
-func edit(t *testing.T, path, former, text string) {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Count(string(content), former) != 1 {
-		t.Fatalf("%s does not contain %q once:\n%s", path, former, content)
-	}
-	if err := os.WriteFile(path, []byte(strings.Replace(string(content), former, text, 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }

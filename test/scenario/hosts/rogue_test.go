@@ -193,7 +193,7 @@ func TestTokenIsValidForCertificateOfOneNode(t *testing.T) {
 	waitNodeReady(r.Cluster, second)
 	forged := r.token[:len(r.token)-4] + "0000"
 	for name, request := range map[string]joinRequest{
-		"name of the master":            {NodeName: firstNode(r.Cluster)},
+		"name of the master":            {NodeName: r.NodeName()},
 		"name of the API server":        {NodeName: "kubernetes.default"},
 		"name of the registry":          {NodeName: "docker-registry.default.svc"},
 		"name of another node":          {NodeName: second},
@@ -219,7 +219,7 @@ func TestTokenIsValidForCertificateOfOneNode(t *testing.T) {
 	r.join()
 	var pending []string
 	// The token has already been used.
-	for _, node := range []string{r.name, second, firstNode(r.Cluster)} {
+	for _, node := range []string{r.name, second, r.NodeName()} {
 		name, _ := r.request(r.bootstrap, certificatesv1.KubeAPIServerClientKubeletSignerName, nodeSubject(node), nil)
 		pending = append(pending, name)
 	}

@@ -62,7 +62,7 @@ func TestJoinedHostKeepsVolumesAndWakesServices(t *testing.T) {
 
 	c.OC("idle", "keeper")
 	waitOutput("0 ", "deployment", "keeper", "-o", "jsonpath={.spec.replicas} {.status.replicas}")
-	c.Apply(fmt.Sprintf(keeper, firstNode(c)))
+	c.Apply(fmt.Sprintf(keeper, c.NodeName()))
 	c.WaitFetch("client", url, before.Name)
 	after := c.OnlyPod("app=keeper")
 	if before.Spec.NodeName != second || after.Spec.NodeName != second || after.UID == before.UID {

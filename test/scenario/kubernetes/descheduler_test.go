@@ -142,7 +142,7 @@ func addSpareNode(t *testing.T, c *kit.Cluster, labels map[string]string) {
 // TestDeschedulerRunsAsJob follows section 16.3 of the administration guide.
 func TestDeschedulerRunsAsJob(t *testing.T) {
 	c := kit.Shared(t)
-	name := machine(c)
+	name := c.NodeName()
 	c.OC("label", "node", name, "deschedule=east")
 	t.Cleanup(func() { c.OC("label", "node", name, "deschedule-") })
 	c.Apply(controlled("web", 2, "", sleeper()) +

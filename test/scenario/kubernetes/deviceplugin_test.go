@@ -70,7 +70,7 @@ func installDevicePlugin(t *testing.T, c *kit.Cluster, cards string) {
 // fails, and the plugin and the node are restarted.
 func TestDevicePluginGivesDevicesToPods(t *testing.T) {
 	c := kit.Shared(t)
-	name, cards := machine(c), t.TempDir()
+	name, cards := c.NodeName(), t.TempDir()
 	card(t, filepath.Join(cards, "card0"))
 	card(t, filepath.Join(cards, "card1"))
 	installDevicePlugin(t, c, cards)
@@ -147,17 +147,9 @@ func pluginAndNodeRestart(c *kit.Cluster, node string) {
 	plugin.OC("patch", "daemonset", "device-plugin", "-p", `{"spec":{"template":{"spec":{"nodeSelector":{"has":null}}}}}`)
 	waitCards(c, node, "2")
 
-	old := c.Status().Processes
+	before := c.Status().PID("node")
 	c.Kill("node")
-	c.WaitFor("restart of the node", func(context.Context) error {
-		status := c.Status()
-		for i, process := range status.Processes {
-			if process.Name == "node" && (process.PID == old[i].PID || !status.Ready) {
-				return fmt.Errorf("the node is %s with PID %d", process.State, process.PID)
-			}
-		}
-		return nil
-	})
+	c.WaitRestart("node", before)
 	// Do not rely on the Node's status, because the previous process might have written it.
 	c.WaitFor("second registration of the plugin", func(context.Context) error {
 		log, err := plugin.TryOC("logs", "daemonset/device-plugin")

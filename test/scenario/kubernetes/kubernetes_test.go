@@ -112,16 +112,6 @@ func makePod(t *testing.T, c *kit.Cluster, manifest string) {
 	}
 }
 
-// machine returns the name of the node that has a machine.
-func machine(c *kit.Cluster) string {
-	for _, node := range c.Status().Nodes {
-		if node.Address == c.Address.String() {
-			return node.Name
-		}
-	}
-	return ""
-}
-
 // addNode adds a node without a machine and removes it when the test ends. The node is ready, and
 // has four CPUs and 8 GiB of memory for pods. After about 40 seconds without a heartbeat, the node
 // controller marks the node as not ready.

@@ -22,7 +22,7 @@ import (
 
 func TestNodesAreListedAndDescribed(t *testing.T) {
 	c := kit.Shared(t)
-	name := machine(c)
+	name := c.NodeName()
 	addNode(t, c, "other", nil)
 	c.OC("label", "node", name, "node-role.kubernetes.io/infra=true", "zone=default")
 	c.OC("label", "--overwrite", "node", name, "zone=east")
@@ -82,7 +82,7 @@ func repeatEvent(t *testing.T, c *kit.Cluster, node string) {
 
 func TestNodeReportsItsProperties(t *testing.T) {
 	c := kit.Shared(t)
-	name := machine(c)
+	name := c.NodeName()
 	node, err := c.Client.CoreV1().Nodes().Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +175,7 @@ func TestPodHasPauseContainer(t *testing.T) {
 
 func TestCordonAndDrainRemovePodsFromNode(t *testing.T) {
 	c := kit.Shared(t)
-	name := machine(c)
+	name := c.NodeName()
 	t.Cleanup(func() { c.OC("uncordon", name) })
 	c.Apply(replicas("managed", sleeper()))
 	managed := c.OnlyPod("set=managed").Name
@@ -269,7 +269,7 @@ spec:
 	if err := evict(); !apierrors.IsTooManyRequests(err) || c.Pod(guarded).DeletionTimestamp != nil {
 		t.Errorf("eviction against the budget: %v", err)
 	}
-	name := machine(c)
+	name := c.NodeName()
 	t.Cleanup(func() { c.OC("uncordon", name) })
 	if _, err := c.TryOC("adm", "drain", name, "--pod-selector=set=guarded", "--timeout=1s"); err == nil || !strings.Contains(err.Error(), "timeout") || c.Pod(guarded).DeletionTimestamp != nil {
 		t.Errorf("drain against the budget, for a second: %v", err)

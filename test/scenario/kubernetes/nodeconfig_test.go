@@ -27,7 +27,7 @@ func TestNodeRunsManifestsOfDirectory(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	name := "static-" + machine(c)
+	name := "static-" + c.NodeName()
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
@@ -43,7 +43,7 @@ func TestNodeRunsManifestsOfDirectory(t *testing.T) {
 	}
 	write("version: one")
 	static := c.WaitPodRunning(name)
-	if static.Annotations[corev1.MirrorPodAnnotationKey] == "" || static.Spec.NodeName != machine(c) {
+	if static.Annotations[corev1.MirrorPodAnnotationKey] == "" || static.Spec.NodeName != c.NodeName() {
 		t.Errorf("pod %v on node %q is not a static pod", static.Annotations, static.Spec.NodeName)
 	}
 	write("version: two")
@@ -58,14 +58,14 @@ func TestNodeRunsManifestsOfDirectory(t *testing.T) {
 
 func TestKubeletHasSettingsOfNodeConfig(t *testing.T) {
 	c := kit.Shared(t)
-	expect(t, c.OC("get", "--raw", "/api/v1/nodes/"+machine(c)+"/proxy/configz"),
+	expect(t, c.OC("get", "--raw", "/api/v1/nodes/"+c.NodeName()+"/proxy/configz"),
 		`"fileCheckFrequency":"1s"`, `"cacheTTL":"4m0s"`, `"cacheAuthorizedTTL":"3m0s"`,
 		`"contentType":"application/json"`, `"kubeAPIQPS":60`, `"kubeAPIBurst":120`)
 }
 
 func TestFeatureGatesAreSetByArguments(t *testing.T) {
 	c := kit.Shared(t)
-	expect(t, c.OC("get", "--raw", "/api/v1/nodes/"+machine(c)+"/proxy/configz"), `"RotateKubeletServerCertificate":false`)
+	expect(t, c.OC("get", "--raw", "/api/v1/nodes/"+c.NodeName()+"/proxy/configz"), `"RotateKubeletServerCertificate":false`)
 	// Without the feature gate, the API server compresses large responses.
 	large := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "large"}, Data: map[string]string{"text": strings.Repeat("text ", 50_000)}}
 	if _, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Create(t.Context(), large, metav1.CreateOptions{}); err != nil {
@@ -119,7 +119,7 @@ kubeletArguments:
 	}
 	write("one")
 	c.Up()
-	name := "remote-" + machine(c)
+	name := "remote-" + c.NodeName()
 	remote := c.WaitPodRunning(name)
 	if source := remote.Annotations["kubernetes.io/config.source"]; source != "http" || remote.Annotations[corev1.MirrorPodAnnotationKey] == "" {
 		t.Errorf("the pod comes from %q, with annotations %v", source, remote.Annotations)

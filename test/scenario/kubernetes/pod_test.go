@@ -62,7 +62,7 @@ func TestRestartPolicyControlsRestarts(t *testing.T) {
 			t.Errorf("container %s was restarted %d times", status.Name, status.RestartCount)
 		}
 	}
-	if both.Spec.NodeName != machine(c) {
+	if both.Spec.NodeName != c.NodeName() {
 		t.Errorf("pod is on node %q", both.Spec.NodeName)
 	}
 }

@@ -233,7 +233,7 @@ func TestOtherSchedulerBindsItsPods(t *testing.T) {
 		t.Errorf("another scheduler handled the pod: node %q, conditions %v", pod.Spec.NodeName, pod.Status.Conditions)
 	}
 	bind := func() error {
-		binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Target: corev1.ObjectReference{Kind: "Node", Name: machine(c)}}
+		binding := &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Target: corev1.ObjectReference{Kind: "Node", Name: c.NodeName()}}
 		return c.Client.CoreV1().Pods(c.Namespace).Bind(t.Context(), binding, metav1.CreateOptions{})
 	}
 	if err := bind(); err != nil {
@@ -244,7 +244,7 @@ func TestOtherSchedulerBindsItsPods(t *testing.T) {
 		t.Errorf("a bound pod was bound again: %v", err)
 	}
 	// A pod that specifies its node needs no scheduler.
-	makePod(t, c, pod("named", sleeper(), "nodeName: "+machine(c)))
+	makePod(t, c, pod("named", sleeper(), "nodeName: "+c.NodeName()))
 	c.WaitPodRunning("named")
 }
 

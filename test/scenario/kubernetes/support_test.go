@@ -60,10 +60,10 @@ func TestSupportArchiveContainsStateWithoutSecrets(t *testing.T) {
 	for name, want := range map[string]string{
 		"version.txt":             "Kubernetes v1.",
 		"configuration.yaml":      "kind: NodeConfig",
-		"status.json":             `"name": "` + machine(c) + `"`,
+		"status.json":             `"name": "` + c.NodeName() + `"`,
 		"logs/control-plane.log":  "apiserver",
 		"machine/proc/meminfo":    "MemTotal",
-		"cluster/core/nodes.txt":  machine(c),
+		"cluster/core/nodes.txt":  c.NodeName(),
 		"cluster/core/events.txt": "NAMESPACE",
 		"cluster/apps.openshift.io/deploymentconfigs.txt": "No resources found",
 		"cluster/core/configmaps.txt":                     "archive",

@@ -239,7 +239,7 @@ func TestNodesGetDistinctSubnets(t *testing.T) {
 	addNode(t, c, "first", nil)
 	addNode(t, c, "second", nil)
 	owner, network := map[netip.Prefix]string{}, netip.MustParsePrefix("10.128.0.0/14")
-	for _, name := range []string{machine(c), "first", "second"} {
+	for _, name := range []string{c.NodeName(), "first", "second"} {
 		c.WaitFor("subnet of "+name, func(ctx context.Context) error {
 			node, err := c.Client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 			if err != nil {

@@ -3,13 +3,9 @@ package masters
 import (
 	"context"
 	"fmt"
-	"io"
 	"maps"
-	"net"
-	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/slipway-platform/slipway/test/kit"
@@ -73,34 +69,14 @@ func waitApplication(hosts ...*kit.Cluster) {
 // waitRoute waits until a host's router serves the application under a name. It requests the page
 // once for each pod, because the router balances requests between the pods.
 func waitRoute(host *kit.Cluster, name string) {
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return host.Dial(ctx, "tcp", "127.0.0.1:80")
-	}}}
 	host.WaitFor("responses of the route "+name, func(ctx context.Context) error {
 		for range pods {
-			if err := visit(ctx, &client, name); err != nil {
+			if _, err := host.Visit(ctx, "http://"+name+"/", "I am here"); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-}
-
-func visit(ctx context.Context, client *http.Client, name string) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+name+"/", nil)
-	if err != nil {
-		return err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	page, err := io.ReadAll(response.Body)
-	if err == nil && (response.StatusCode != http.StatusOK || !strings.Contains(string(page), "I am here")) {
-		err = fmt.Errorf("%s: %.100s", response.Status, page)
-	}
-	return err
 }
 
 // loseMasters kills the host of the leader, and then the host of another master. The other masters
@@ -130,7 +106,7 @@ func loseMasters(t *testing.T, masters map[string]*kit.Cluster, node *kit.Cluste
 			lb.waitMaster(lost, source, name, false)
 			w.waitWrites(lost, "balancer")
 			lost.MustSlipway("up")
-			waitReady(lost)
+			lost.WaitReady()
 			w.waitWrites(lost, name)
 			lb.waitMaster(lost, source, name, true)
 			checkAudit(t, lost, masters)

@@ -37,16 +37,6 @@ func waitMembers(c *kit.Cluster, count int, role string) {
 	})
 }
 
-// waitReady waits until a host is ready.
-func waitReady(c *kit.Cluster) {
-	c.WaitFor("ready host", func(context.Context) error {
-		if status := c.Status(); !status.Ready {
-			return fmt.Errorf("the status is %+v", status.Processes)
-		}
-		return nil
-	})
-}
-
 // waitLeader waits until a master other than the former leader holds the lease for Slipway's
 // controllers, and returns its name.
 func waitLeader(c *kit.Cluster, former string) (name string) {
@@ -181,9 +171,9 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 	w := startWriters(writing)
 	servers := []*rest.Config{first.Config, second.Config, third.Config, writing["balancer"].Config}
 	registers := register.Start(t, servers, seed)
-	process := nodeProcess(node)
+	process := node.Status().PID("node")
 	t.Run("LeaderAndFollowerAreLost", func(t *testing.T) { loseMasters(t, masters, node, lb, w) })
-	if current := nodeProcess(node); current != process || process == 0 {
+	if current := node.Status().PID("node"); current != process || process == 0 {
 		t.Errorf("the node's process was %d, and after the loss of two masters it is %d", process, current)
 	}
 	t.Run("NodeIsLost", func(t *testing.T) {
@@ -191,7 +181,7 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 		node.KillEverything()
 		waitApplication(first.For(t), second.For(t), third.For(t))
 		node.MustSlipway("up")
-		waitReady(node)
+		node.WaitReady()
 		waitApplication(node)
 	})
 	t.Run("LeaderLosesItsNetwork", func(t *testing.T) {
@@ -213,7 +203,7 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 		if err := master.SetConnected(true); err != nil {
 			t.Fatal(err)
 		}
-		waitReady(master)
+		master.WaitReady()
 		waitMembers(master, 3, "voter")
 	})
 	t.Run("NodeOutlivesItsAPIServer", func(t *testing.T) { checkNodeWithoutAPI(t, second.For(t), first.For(t), w) })
@@ -222,10 +212,7 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 	t.Run("CommandsReachNodeThroughEachMaster", func(t *testing.T) { checkCommands(t, masters, node) })
 	t.Run("Status", func(t *testing.T) { checkStatus(t, first.For(t)) })
 	t.Run("UsersLogInAtEachMaster", func(t *testing.T) {
-		password, err := os.ReadFile(first.Path("developer.password"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		password := first.For(t).DeveloperPassword()
 		if result := second.For(t).SlipwayWithInput("secret\n", "htpasswd", "set", "ann"); result.Code != 0 {
 			t.Errorf("slipway htpasswd set: %+v", result)
 		}
@@ -233,7 +220,7 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 		for name, other := range map[string]string{"first": "second", "second": "third", "third": "first"} {
 			master, other := masters[name].For(t), masters[other].For(t)
 			waitLogin(t, master, "ann", "secret")
-			token := waitLogin(t, master, "developer", strings.TrimSpace(string(password)))
+			token := waitLogin(t, master, "developer", password)
 			result := other.SlipwayWith(none, "oc", "whoami", "--insecure-skip-tls-verify", "--server", other.APIURL(), "--token", token)
 			if result.Stdout != "developer\n" {
 				t.Errorf("user of a token of %s at %s: %+v", master.APIURL(), other.APIURL(), result)

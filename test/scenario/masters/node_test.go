@@ -44,18 +44,8 @@ func checkNodeWithoutAPI(t *testing.T, master, other *kit.Cluster, w *writers) {
 		t.Errorf("slipway upgrade --check without a member: %+v", check)
 	}
 	master.MustSlipway("master", "start", "etcd")
-	waitReady(master)
+	master.WaitReady()
 	other.OC("delete", "pod/late", "route/late")
-}
-
-// nodeProcess returns the ID of a host's node process.
-func nodeProcess(host *kit.Cluster) int {
-	for _, process := range host.Status().Processes {
-		if process.Name == "node" {
-			return process.PID
-		}
-	}
-	return 0
 }
 
 // checkCommands reaches a pod on the node, and the node itself, through each master.
@@ -76,7 +66,8 @@ func checkCommands(t *testing.T, masters map[string]*kit.Cluster, node *kit.Clus
 			}
 			client := http.Client{Transport: &http.Transport{DialContext: master.Dial, DisableKeepAlives: true}}
 			master.WaitFor("page through oc port-forward", func(ctx context.Context) error {
-				return visit(ctx, &client, strings.Fields(line)[2])
+				_, err := kit.Fetch(ctx, &client, "http://"+strings.Fields(line)[2]+"/", "I am here")
+				return err
 			})
 			file := node.Path("node", "membership.json")
 			want, err := os.ReadFile(file)

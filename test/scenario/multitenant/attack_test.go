@@ -305,7 +305,7 @@ func TestNewPodIsIsolatedFromItsFirstPacket(t *testing.T) {
 	for _, host := range []*kit.Host{s.Cluster, s.second, s.distant} {
 		host.Kill("node")
 	}
-	hosts := []string{firstNode(s.Cluster), second, distant}
+	hosts := []string{s.NodeName(), second, distant}
 	for _, host := range hosts {
 		s.red.Apply(fmt.Sprintf(hasty, host, kit.ToolsImage, strings.Join(addresses, " ")))
 	}

@@ -10,7 +10,7 @@ import (
 // automatic waits until the first two hosts have the given numbers of egress addresses.
 func (s tenants) automatic(first, other int) {
 	s.WaitFor(fmt.Sprintf("%d and %d addresses", first, other), func(context.Context) error {
-		for host, want := range map[string]int{firstNode(s.Cluster): first, second: other} {
+		for host, want := range map[string]int{s.NodeName(): first, second: other} {
 			addresses, err := s.TryOC("get", "hostsubnet", host, "-o", "jsonpath={.egressIPs[*]}")
 			if err != nil || len(strings.Fields(addresses)) != want {
 				return fmt.Errorf("host %s has %q, %w", host, addresses, err)
@@ -22,19 +22,19 @@ func (s tenants) automatic(first, other int) {
 
 func TestEgressAddressesAreAssignedAndMove(t *testing.T) {
 	s := sharedTenants(t)
-	server, first := outside(t, s.Cluster), firstNode(s.Cluster)
-	one, two, other := s.inSegment(204), s.inSegment(205), s.inSegment(206)
+	server, first := outside(t, s.Cluster), s.NodeName()
+	one, two, other := s.InSegment(204), s.InSegment(205), s.InSegment(206)
 	server6, six := outside6(t, s.Cluster), s.secondInSegment(204)
 	t.Cleanup(func() {
 		for _, host := range []string{first, second} {
-			s.setEgress("hostsubnet", host, "egressCIDRs")
+			s.SetEgress("hostsubnet", host, "egressCIDRs")
 		}
 	})
-	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", one)
-	s.setEgress("netnamespace", s.red.Namespace, "egressIPs", two)
+	s.SetEgress("netnamespace", s.blue.Namespace, "egressIPs", one)
+	s.SetEgress("netnamespace", s.red.Namespace, "egressIPs", two)
 	s.waitForSource(s.blue, server, "", "near") // no host has the address
 	for _, host := range []string{first, second} {
-		s.setEgress("hostsubnet", host, "egressCIDRs", s.inSegment(204)+"/30", six+"/128")
+		s.SetEgress("hostsubnet", host, "egressCIDRs", s.InSegment(204)+"/30", six+"/128")
 	}
 	leave := func() {
 		t.Helper()
@@ -59,7 +59,7 @@ func TestEgressAddressesAreAssignedAndMove(t *testing.T) {
 	s.waitReady(second)
 
 	// A project can have only one automatic address of each family. If two are set, it has none.
-	s.setEgress("netnamespace", s.red.Namespace, "egressIPs", two, other, six)
+	s.SetEgress("netnamespace", s.red.Namespace, "egressIPs", two, other, six)
 	s.waitForSource(s.red, server, "", "near")
 	s.waitForSource(s.red, server6, six, "near")
 	s.WaitFor("event", func(context.Context) error {
@@ -73,16 +73,16 @@ func TestEgressAddressesAreAssignedAndMove(t *testing.T) {
 	// A project without egressIPs releases its address, and a host without a range releases its
 	// addresses.
 	for _, project := range []tenant{s.blue, s.red} {
-		s.setEgress("netnamespace", project.Namespace, "egressIPs")
+		s.SetEgress("netnamespace", project.Namespace, "egressIPs")
 	}
 	s.automatic(0, 0)
 	s.waitForSource(s.blue, server, s.Address.String(), "near")
-	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", one)
+	s.SetEgress("netnamespace", s.blue.Namespace, "egressIPs", one)
 	s.waitForSource(s.blue, server, one, "near")
 	for _, host := range []string{first, second} {
-		s.setEgress("hostsubnet", host, "egressCIDRs")
+		s.SetEgress("hostsubnet", host, "egressCIDRs")
 	}
 	s.automatic(0, 0)
 	s.waitForSource(s.blue, server, "", "near")
-	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs")
+	s.SetEgress("netnamespace", s.blue.Namespace, "egressIPs")
 }

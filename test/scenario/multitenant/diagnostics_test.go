@@ -54,7 +54,7 @@ func TestNetworkCheckReportsBrokenConnections(t *testing.T) {
 			t.Errorf("missing: %s\n%v", want, err)
 		}
 	}
-	if wrong := "pod-to-pod: pods on node " + second + " do not reach a pod on node " + firstNode(s.Cluster); strings.Contains(err.Error(), wrong) {
+	if wrong := "pod-to-pod: pods on node " + second + " do not reach a pod on node " + s.NodeName(); strings.Contains(err.Error(), wrong) {
 		t.Errorf("wrong: %s\n%v", wrong, err)
 	}
 	if projects := s.OC("get", "namespaces", "-o", `jsonpath={range .items[?(@.status.phase=="Active")]}{.metadata.name} {end}`); strings.Contains(projects, "network-diag-") {

@@ -91,7 +91,7 @@ func TestPodsAndServicesHaveIPv6Addresses(t *testing.T) {
 	if list := s.OC("get", "clusternetworks"); !strings.Contains(list, "10.128.0.0/14:9, fd01::/48:64") {
 		t.Errorf("oc get clusternetworks:\n%s", list)
 	}
-	for _, node := range []string{firstNode(s.Cluster), second, distant} {
+	for _, node := range []string{s.NodeName(), second, distant} {
 		addresses := s.OC("get", "node", node, "-o", `jsonpath={.spec.podCIDRs} {.status.addresses[?(@.type=="InternalIP")].address}`)
 		if strings.Count(addresses, "fd01:") != 1 || strings.Count(addresses, "fd00:") != 1 {
 			t.Errorf("node %s has %s", node, addresses)

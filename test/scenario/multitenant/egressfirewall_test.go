@@ -74,17 +74,17 @@ func TestEgressFirewallsApplyOnEveryHost(t *testing.T) {
 	s.waitOutside(s.blue, server, true)
 
 	// Traffic with an egress address is subject to the firewall, on the pods' hosts.
-	one := s.inSegment(209)
-	t.Cleanup(func() { s.setEgress("hostsubnet", second, "egressIPs") })
-	s.setEgress("hostsubnet", second, "egressIPs", one)
-	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", one)
+	one := s.InSegment(209)
+	t.Cleanup(func() { s.SetEgress("hostsubnet", second, "egressIPs") })
+	s.SetEgress("hostsubnet", second, "egressIPs", one)
+	s.SetEgress("netnamespace", s.blue.Namespace, "egressIPs", one)
 	s.waitForSource(s.blue, server, one, pods()...)
 	s.waitOutside(s.blue, server6, false) // the project has no IPv6 egress address
 	set("Deny", s.Gateway.String()+"/32")
 	s.waitOutside(s.blue, server, false)
 	set("Allow", "0.0.0.0/0")
 	s.waitForSource(s.blue, server, one, pods()...)
-	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs")
+	s.SetEgress("netnamespace", s.blue.Namespace, "egressIPs")
 	s.OC("delete", "egressnetworkpolicy", "default")
 	s.waitOutside(s.blue, server6, true)
 }

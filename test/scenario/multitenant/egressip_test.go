@@ -53,15 +53,6 @@ func (s tenants) waitForSource(from tenant, server, want string, pods ...string)
 	})
 }
 
-// setEgress sets a host's or a project's egress addresses as the guide does.
-func (s tenants) setEgress(kind, name, field string, values ...string) {
-	list := ""
-	if len(values) > 0 {
-		list = `"` + strings.Join(values, `", "`) + `"`
-	}
-	s.OC("patch", kind, name, "-p", fmt.Sprintf(`{"%s": [%s]}`, field, list))
-}
-
 // secondInSegment returns an IPv6 address in the network segment of the first two hosts.
 func (s tenants) secondInSegment(last byte) string {
 	octets := s.Second.As16()
@@ -69,20 +60,13 @@ func (s tenants) secondInSegment(last byte) string {
 	return netip.AddrFrom16(octets).String()
 }
 
-// inSegment returns an address in the network segment of the first two hosts.
-func (s tenants) inSegment(last byte) string {
-	octets := s.Address.As4()
-	octets[3] = last
-	return netip.AddrFrom4(octets).String()
-}
-
 func TestExternalTrafficOfProjectHasItsEgressAddress(t *testing.T) {
 	s := sharedTenants(t)
-	server, first := outside(t, s.Cluster), firstNode(s.Cluster)
-	one, two := s.inSegment(201), s.inSegment(202)
+	server, first := outside(t, s.Cluster), s.NodeName()
+	one, two := s.InSegment(201), s.InSegment(202)
 	t.Cleanup(func() {
 		for _, host := range []string{first, second} {
-			s.setEgress("hostsubnet", host, "egressIPs")
+			s.SetEgress("hostsubnet", host, "egressIPs")
 		}
 	})
 	others := func() {
@@ -90,16 +74,16 @@ func TestExternalTrafficOfProjectHasItsEgressAddress(t *testing.T) {
 		s.waitForSource(s.red, server, s.Address.String(), "near")
 		s.waitForSource(s.red, server, s.second.Address.String(), "far")
 	}
-	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", one)
+	s.SetEgress("netnamespace", s.blue.Namespace, "egressIPs", one)
 	s.waitForSource(s.blue, server, "", pods()...) // no host has the address
-	s.setEgress("hostsubnet", second, "egressIPs", one)
+	s.SetEgress("hostsubnet", second, "egressIPs", one)
 	s.waitForSource(s.blue, server, one, pods()...)
 	others()
 	s.reach(s.blue, s.blue, true)
 	s.WaitFetch("near", "http://far/", s.blue.marker("far"))
 
 	// Two projects cannot have the same address, and joined projects cannot have an address.
-	s.setEgress("netnamespace", s.red.Namespace, "egressIPs", one)
+	s.SetEgress("netnamespace", s.red.Namespace, "egressIPs", one)
 	s.waitForSource(s.blue, server, "", "near")
 	s.waitForSource(s.red, server, "", "near")
 	s.WaitFor("event", func(context.Context) error {
@@ -109,7 +93,7 @@ func TestExternalTrafficOfProjectHasItsEgressAddress(t *testing.T) {
 		}
 		return err
 	})
-	s.setEgress("netnamespace", s.red.Namespace, "egressIPs")
+	s.SetEgress("netnamespace", s.red.Namespace, "egressIPs")
 	s.waitForSource(s.blue, server, one, "near")
 	s.podNetwork("join-projects", "--to="+s.blue.Namespace, s.red.Namespace)
 	s.waitForSource(s.blue, server, "", "near")
@@ -119,15 +103,15 @@ func TestExternalTrafficOfProjectHasItsEgressAddress(t *testing.T) {
 	// A project with only an IPv6 address has no IPv4 traffic.
 	server6, six, seven := outside6(t, s.Cluster), s.secondInSegment(201), s.secondInSegment(202)
 	s.waitForSource(s.blue, server6, "", pods()...)
-	s.setEgress("hostsubnet", second, "egressIPs", one, six)
-	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", six)
+	s.SetEgress("hostsubnet", second, "egressIPs", one, six)
+	s.SetEgress("netnamespace", s.blue.Namespace, "egressIPs", six)
 	s.waitForSource(s.blue, server6, six, pods()...)
 	s.waitForSource(s.blue, server, "", pods()...)
 	s.waitForSource(s.red, server6, s.Second.String(), "near")
 
 	// If the host with the first address is down, the next address of each family is used.
-	s.setEgress("hostsubnet", first, "egressIPs", two, seven)
-	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", one, two, six, seven)
+	s.SetEgress("hostsubnet", first, "egressIPs", two, seven)
+	s.SetEgress("netnamespace", s.blue.Namespace, "egressIPs", one, two, six, seven)
 	s.waitForSource(s.blue, server, one, "near", "distant")
 	s.waitForSource(s.blue, server6, six, "near", "distant")
 	if err := s.second.SetConnected(false); err != nil {
@@ -142,7 +126,7 @@ func TestExternalTrafficOfProjectHasItsEgressAddress(t *testing.T) {
 	s.waitForSource(s.blue, server6, six, pods()...)
 	s.waitReady(second)
 
-	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs")
+	s.SetEgress("netnamespace", s.blue.Namespace, "egressIPs")
 	s.waitForSource(s.blue, server, s.Address.String(), "near")
 	s.waitForSource(s.blue, server6, s.Second.String(), "near")
 	others()

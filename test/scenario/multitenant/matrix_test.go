@@ -92,7 +92,7 @@ func (m *matrix) createSockets() {
 	add := func(a actor, run func(func() error) error) {
 		m.senders = append(m.senders, &sockets{actor: a, run: run, ledger: m.ledger})
 	}
-	for name, host := range map[string]*kit.Host{firstNode(m.Cluster): m.Cluster, second: m.second, distant: m.distant} {
+	for name, host := range map[string]*kit.Host{m.NodeName(): m.Cluster, second: m.second, distant: m.distant} {
 		a := actor{host: name, addresses: [2][]netip.Addr{{host.Address}, {host.Second}}}
 		// A host's addresses in the pod network are the first addresses of its subnets.
 		for _, text := range strings.Fields(m.OC("get", "node", name, "-o", "jsonpath={.spec.podCIDRs[*]}")) {
@@ -349,7 +349,7 @@ func (m *matrix) createPolicies(t *testing.T) {
 		return networkingv1.NetworkPolicyPeer{IPBlock: b}
 	}
 	// The hosts, and the pods of all hosts except one.
-	first, other := m.hosts[firstNode(m.Cluster)], m.hosts[second]
+	first, other := m.hosts[m.NodeName()], m.hosts[second]
 	var machines, subnets []networkingv1.NetworkPolicyPeer
 	for family, bits := range []int{32, 128} {
 		for _, host := range []actor{first, m.hosts[distant], m.hosts[outsideHost]} {

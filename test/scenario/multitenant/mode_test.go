@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -14,22 +13,14 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-platform/slipway/internal/networkplugin"
+	"github.com/slipway-platform/slipway/test/kit"
 )
 
 // setPlugin changes the network plugin in the master's configuration and restarts the control
 // plane.
 func (s tenants) setPlugin(t *testing.T, from, to string) {
 	t.Helper()
-	content, err := os.ReadFile(s.MasterFile())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Count(string(content), from) != 1 {
-		t.Fatalf("%s has no plugin %s:\n%s", s.MasterFile(), from, content)
-	}
-	if err := os.WriteFile(s.MasterFile(), []byte(strings.Replace(string(content), from, to, 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kit.Edit(t, s.MasterFile(), from, to)
 	s.Kill("control-plane")
 	s.WaitFor("network plugin "+to, func(context.Context) error {
 		plugin, err := s.TryOC("get", "clusternetwork", "default", "-o", "jsonpath={.pluginName}")

@@ -86,7 +86,7 @@ func tenantsOf(t *testing.T, namespace string) tenants {
 func (s tenants) createPods(t *testing.T, tenants ...tenant) {
 	t.Helper()
 	for _, tenant := range tenants {
-		tenant.Apply(tenant.server("near", firstNode(s.Cluster)) + tenant.server("far", second) + tenant.server("distant", distant))
+		tenant.Apply(tenant.server("near", s.NodeName()) + tenant.server("far", second) + tenant.server("distant", distant))
 	}
 	s.findPods(t, tenants...)
 }
@@ -136,16 +136,6 @@ func (s tenants) createNetwork(name string) {
 		_, err := s.TryOC("get", "netnamespace", name)
 		return err
 	})
-}
-
-// firstNode returns the name of the master's node.
-func firstNode(c *kit.Cluster) string {
-	for _, node := range c.Status().Nodes {
-		if node.Address == c.Address.String() {
-			return node.Name
-		}
-	}
-	return ""
 }
 
 // server returns a pod on a node, with a service. The pod serves its project's name over HTTP on

@@ -180,31 +180,16 @@ func TestForgedVXLANIsDropped(t *testing.T) {
 	})
 }
 
-// nodeProcess returns the PID of the node process.
-func nodeProcess(host *kit.Cluster) int {
-	for _, process := range host.Status().Processes {
-		if process.Name == "node" {
-			return process.PID
-		}
-	}
-	return 0
-}
-
 // TestDistantHostOutlivesFailures kills the processes at both ends of the VXLAN tunnel.
 func TestDistantHostOutlivesFailures(t *testing.T) {
 	s := sharedTenants(t)
 	same, other := newStream(t, s.red, "near", s.red, distant), newStream(t, s.red, "near", s.blue, distant)
 	same.passes(s.red, true)
 	for _, host := range []*kit.Cluster{s.distant, s.Cluster} {
-		before := nodeProcess(host)
+		before := host.Status().PID("node")
 		host.Kill("node")
 		same.passes(s.red, true)
-		host.WaitFor("restart of the node process", func(context.Context) error {
-			if status := host.Status(); !status.Ready || nodeProcess(host) == before {
-				return fmt.Errorf("the status is %+v", status.Processes)
-			}
-			return nil
-		})
+		host.WaitRestart("node", before)
 		same.passes(s.red, true)
 	}
 	s.podNetwork("join-projects", "--to="+s.blue.Namespace, s.red.Namespace)

@@ -1,7 +1,6 @@
 package multitenant
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -143,15 +142,15 @@ func (w *watched) failures(t *testing.T, program string) (list []change) {
 		host.MustSlipway("up")
 		w.waitReady(name)
 	}
-	for name, host := range map[string]*kit.Host{firstNode(w.Cluster): w.Cluster, distant: w.distant} {
+	for name, host := range map[string]*kit.Host{w.NodeName(): w.Cluster, distant: w.distant} {
 		list = append(list, change{"kill -9 of the node process of " + name, func() {
-			before := nodeProcess(host)
+			before := host.Status().PID("node")
 			host.Kill("node")
-			w.waitRestart(host, before)
+			host.WaitRestart("node", before)
 		}}, change{"restart of the node process of " + name, func() {
-			before := nodeProcess(host)
+			before := host.Status().PID("node")
 			host.Signal("node", syscall.SIGTERM)
-			w.waitRestart(host, before)
+			host.WaitRestart("node", before)
 		}})
 	}
 	former := w.distant.Program
@@ -165,16 +164,6 @@ func (w *watched) failures(t *testing.T, program string) (list []change) {
 			up(w.distant, distant)
 		})
 	}})
-}
-
-// waitRestart waits until a new node process is ready.
-func (w *watched) waitRestart(host *kit.Host, before int) {
-	host.WaitFor("restart of the node process", func(context.Context) error {
-		if status := host.Status(); !status.Ready || nodeProcess(host) == before {
-			return fmt.Errorf("the status is %+v", status.Processes)
-		}
-		return nil
-	})
 }
 
 // TestChangesOpenNoWindow counts the messages of senders that never stop: during changes and
@@ -212,11 +201,11 @@ func TestChangesOpenNoWindow(t *testing.T) {
 // of the cluster while its address moves between hosts, and while the hosts' processes fail.
 func TestEgressAddressMovesWithoutLeak(t *testing.T) {
 	s := sharedTenants(t)
-	first, address := firstNode(s.Cluster), s.inSegment(207)
+	first, address := s.NodeName(), s.InSegment(207)
 	t.Cleanup(func() {
-		s.setEgress("netnamespace", s.blue.Namespace, "egressIPs")
+		s.SetEgress("netnamespace", s.blue.Namespace, "egressIPs")
 		for _, host := range []string{first, second} {
-			s.setEgress("hostsubnet", host, "egressIPs")
+			s.SetEgress("hostsubnet", host, "egressIPs")
 		}
 	})
 	machine := end{"machine", func(f func() error) error { return f() }, s.Gateway}
@@ -224,8 +213,8 @@ func TestEgressAddressMovesWithoutLeak(t *testing.T) {
 	for _, pod := range pods() {
 		streams = append(streams, openStream(t, "udp4", s.blue.end(pod), machine))
 	}
-	s.setEgress("hostsubnet", first, "egressIPs", address)
-	s.setEgress("netnamespace", s.blue.Namespace, "egressIPs", address)
+	s.SetEgress("hostsubnet", first, "egressIPs", address)
+	s.SetEgress("netnamespace", s.blue.Namespace, "egressIPs", address)
 	server := outside(t, s.Cluster)
 	s.waitForSource(s.blue, server, address, pods()...)
 	for _, stream := range streams {
@@ -234,14 +223,14 @@ func TestEgressAddressMovesWithoutLeak(t *testing.T) {
 	}
 	for _, change := range []change{
 		{"move", func() {
-			s.setEgress("hostsubnet", first, "egressIPs")
-			s.setEgress("hostsubnet", second, "egressIPs", address)
+			s.SetEgress("hostsubnet", first, "egressIPs")
+			s.SetEgress("hostsubnet", second, "egressIPs", address)
 		}},
 		{"kill -9 of the host's node process", func() { s.second.Kill("node") }},
 		{"kill -9 of another host's node process", func() { s.distant.Kill("node") }},
 		{"move back", func() {
-			s.setEgress("hostsubnet", second, "egressIPs")
-			s.setEgress("hostsubnet", first, "egressIPs", address)
+			s.SetEgress("hostsubnet", second, "egressIPs")
+			s.SetEgress("hostsubnet", first, "egressIPs", address)
 		}},
 	} {
 		change.apply()

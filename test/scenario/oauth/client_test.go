@@ -57,7 +57,7 @@ func serviceAccounts(t *testing.T, _ *fixture, s *server) {
 	const callback = "https://jenkins.example.com/custom/path"
 	values := url.Values{"redirect_uri": {callback}, "scope": {"user:info"}, "state": {"a state"}}
 	browser := s.browser()
-	s.form(browser, "file", "developer", s.developer())
+	s.form(browser, "file", "developer", s.DeveloperPassword())
 	var approve *url.URL
 	s.WaitFor("the router to admit the route", func(context.Context) (err error) {
 		got := s.do(browser, http.MethodGet, ask("proxy", values), nil, nil)
@@ -93,7 +93,7 @@ func serviceAccounts(t *testing.T, _ *fixture, s *server) {
 		t.Errorf("wrong password for an account with challenges: %s, %s", got.Status, got.body)
 	}
 	// The service account that accepts challenges has ended the session.
-	s.form(browser, "file", "developer", s.developer())
+	s.form(browser, "file", "developer", s.DeveloperPassword())
 	for name, reason := range map[string]string{
 		"another address":   ask("proxy", url.Values{"redirect_uri": {"https://jenkins.example.com.evil.com/"}}),
 		"another's project": ask("proxy", url.Values{"redirect_uri": {callback}, "scope": {"role:admin:default"}}),
@@ -127,7 +127,7 @@ accessTokenMaxAgeSeconds: 1
 accessTokenInactivityTimeoutSeconds: 300
 `)
 	browser := s.browser()
-	s.form(browser, "file", "developer", s.developer())
+	s.form(browser, "file", "developer", s.DeveloperPassword())
 	back := s.do(browser, http.MethodGet, "/oauth/authorize?client_id=hasty&response_type=token", nil, nil).location(t)
 	fragment, _ := url.ParseQuery(back.Fragment)
 	if fragment.Get("expires_in") != "1" || fragment.Get("access_token") == "" {

@@ -69,7 +69,7 @@ spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, s
 func TestUserWorksInProject(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	oc := s.client()
-	oc.oc("login", s.url, "-u", "developer", "-p", s.developer())
+	oc.oc("login", s.url, "-u", "developer", "-p", s.DeveloperPassword())
 	t.Cleanup(func() { s.OC("delete", "namespace", "walk", "stroll", "robots", "--ignore-not-found", "--wait=false") })
 	walk(t, func(args ...string) kit.Result { return oc.try(nil, args...) }, walkers, []step{
 		{command: "new-project stroll --skip-config-write", want: []string{`Project "stroll" created`}},
@@ -210,7 +210,7 @@ func TestAdministratorCommandsKeepDefaults(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	run := func(args ...string) kit.Result { return s.Slipway(append([]string{"oc"}, args...)...) }
 	// Create a user and a token, which the commands describe.
-	s.client().oc("login", s.url, "-u", "developer", "-p", s.developer())
+	s.client().oc("login", s.url, "-u", "developer", "-p", s.DeveloperPassword())
 	policy, template := filepath.Join(t.TempDir(), "policy.json"), filepath.Join(t.TempDir(), "template.yaml")
 	t.Cleanup(func() {
 		s.OC("delete", "clusterquota/limit-developer", "template/project-request", "-n", "default", "--ignore-not-found")

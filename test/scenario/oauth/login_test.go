@@ -43,13 +43,13 @@ func TestOCLogsInAndOut(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	oc := s.client()
 	stranger := []string{"SLIPWAY_DATA_DIR=/nonexistent"}
-	if got := oc.try(stranger, "login", s.url, "-u", "developer", "-p", s.developer()); got.Code == 0 || !strings.Contains(got.Stderr, "signed by unknown authority") {
+	if got := oc.try(stranger, "login", s.url, "-u", "developer", "-p", s.DeveloperPassword()); got.Code == 0 || !strings.Contains(got.Stderr, "signed by unknown authority") {
 		t.Errorf("without the CA certificate: %d, %s", got.Code, got.Stderr)
 	}
 	if got := oc.try(nil, "login", s.url, "-u", "developer", "-p", "wrong"); got.Code == 0 || !strings.Contains(got.Stderr, "Login failed (401 Unauthorized)") {
 		t.Errorf("with a wrong password: %d, %s", got.Code, got.Stderr)
 	}
-	if got := oc.oc("login", s.url, "-u", "developer", "-p", s.developer()); !strings.HasPrefix(got, "Login successful.\n\n") {
+	if got := oc.oc("login", s.url, "-u", "developer", "-p", s.DeveloperPassword()); !strings.HasPrefix(got, "Login successful.\n\n") {
 		t.Errorf("oc login: %s", got)
 	}
 	token := strings.TrimSpace(oc.oc("whoami", "-t"))
@@ -138,7 +138,7 @@ func (s *server) outputContains(args string, want ...string) {
 
 func TestGroupsGrantRights(t *testing.T) {
 	s := at(t, kit.Shared(t))
-	token := s.token("developer", s.developer())
+	token := s.token("developer", s.DeveloperPassword())
 	allowed := func() error {
 		if got := s.do(s.browser(), http.MethodGet, "/api/v1/namespaces/"+s.Namespace+"/configmaps", nil, bearer(token)); got.StatusCode != http.StatusOK {
 			self := s.do(s.browser(), http.MethodGet, "/apis/user.openshift.io/v1/users/~", nil, bearer(token))
@@ -165,7 +165,7 @@ func TestScopesLimitToken(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	s.OC("create", "rolebinding", "developers", "--clusterrole=admin", "--user=developer")
 	scoped := func(scopes string) string {
-		got := s.do(s.browser(), http.MethodGet, implicit+"&"+url.Values{"scope": {scopes}}.Encode(), nil, basic("developer", s.developer()))
+		got := s.do(s.browser(), http.MethodGet, implicit+"&"+url.Values{"scope": {scopes}}.Encode(), nil, basic("developer", s.DeveloperPassword()))
 		values, err := url.ParseQuery(got.location(t).Fragment)
 		if err != nil || values.Get("access_token") == "" {
 			t.Fatalf("no token for %s: %s", scopes, got.Header.Get("Location"))
@@ -200,7 +200,7 @@ func TestUserGetsTokenOnPages(t *testing.T) {
 	login := s.do(browser, http.MethodGet, authorize.String(), nil, nil).location(t)
 	form := s.do(browser, http.MethodGet, login.String(), nil, nil).fields()
 	form.Set("username", "developer")
-	form.Set("password", s.developer())
+	form.Set("password", s.DeveloperPassword())
 	back := s.do(browser, http.MethodPost, "/login", form, nil).location(t)
 	display := s.do(browser, http.MethodGet, back.String(), nil, nil).location(t)
 	if display.Path != "/oauth/token/display" || display.Query().Get("code") == "" {

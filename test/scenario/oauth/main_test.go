@@ -4,13 +4,9 @@
 package oauth
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"net/url"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -31,28 +27,12 @@ func at(t *testing.T, c *kit.Cluster) *server {
 	return &server{c, t, "https://" + c.Address.String() + ":8443"}
 }
 
-// developer returns the developer's initial password.
-func (s *server) developer() string {
-	s.t.Helper()
-	content, err := os.ReadFile(s.Path("developer.password"))
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return strings.TrimSpace(string(content))
-}
-
 // browser returns a client that stores cookies, trusts the cluster and does not follow redirects.
 func (s *server) browser() *http.Client {
 	s.t.Helper()
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(s.Config.CAData)
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	transport := &http.Transport{DialContext: s.Dial, TLSClientConfig: &tls.Config{RootCAs: pool}}
-	s.t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := s.Browser()
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return client
 }
 
 // reply is a server response with its body.

@@ -73,7 +73,7 @@ func (s *server) self(token string) (user self) {
 // pages.
 func passwords(t *testing.T, _ *fixture, s *server) {
 	for _, c := range []struct{ provider, user, password, identity string }{
-		{"file", "developer", s.developer(), "file:developer"},
+		{"file", "developer", s.DeveloperPassword(), "file:developer"},
 		{"ldap", "alice", "secret", "ldap:cn=Alice A.,ou=people,dc=example,dc=com"},
 		{"remote", "carol", "secret", "remote:4712"},
 	} {

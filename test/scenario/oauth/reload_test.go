@@ -13,8 +13,8 @@ import (
 // reloads changes the configuration of a running cluster. Users who are logged in, or who are
 // logging in, are not affected.
 func reloads(t *testing.T, b *fixture, s *server) {
-	before := s.pid()
-	token, browser := s.token("developer", s.developer()), s.browser()
+	before := s.Status().PID("control-plane")
+	token, browser := s.token("developer", s.DeveloperPassword()), s.browser()
 	values := s.do(browser, http.MethodGet, "/login/file?"+url.Values{"then": {implicit}}.Encode(), nil, nil).fields()
 	template := b.file("login.html", `<form><input name="csrf" value="{{.Values.CSRF}}">Our own page</form>`)
 	s.OC("create", "-n", "default", "-f", b.file("request.yaml", requestTemplate))
@@ -36,7 +36,7 @@ func reloads(t *testing.T, b *fixture, s *server) {
 	if user := s.self(s.tokenOf(someone)); user.Metadata.Name != "mallory" {
 		t.Errorf("AllowAll: %+v", user)
 	}
-	got := s.do(s.browser(), http.MethodGet, implicit, nil, basic("developer", s.developer())).location(t)
+	got := s.do(s.browser(), http.MethodGet, implicit, nil, basic("developer", s.DeveloperPassword())).location(t)
 	if !strings.Contains(got.Fragment, "expires_in=1000") {
 		t.Errorf("the age of tokens has no effect: %s", got.Fragment)
 	}
@@ -56,7 +56,7 @@ func reloads(t *testing.T, b *fixture, s *server) {
 
 	// In-flight logins continue after the change.
 	values.Set("username", "developer")
-	values.Set("password", s.developer())
+	values.Set("password", s.DeveloperPassword())
 	if back := s.do(browser, http.MethodPost, "/login/file", values, nil).location(t); back.Path != "/oauth/authorize" {
 		t.Errorf("a login from before the change is redirected to %s", back)
 	}
@@ -64,7 +64,7 @@ func reloads(t *testing.T, b *fixture, s *server) {
 		t.Errorf("the user of an older token is %+v", user)
 	}
 	damaged(t, b, s)
-	if after := s.pid(); after != before {
+	if after := s.Status().PID("control-plane"); after != before {
 		t.Errorf("the control plane was restarted: process %d, then %d", before, after)
 	}
 }
@@ -73,7 +73,7 @@ func reloads(t *testing.T, b *fixture, s *server) {
 func damaged(t *testing.T, b *fixture, s *server) {
 	b.write([]string{"identityProviders: [{name: file, provider: {kind: Nonsense}}]"}, b.audit, "projectConfig: {projectRequestMessage: lost}")
 	s.waitStatus("the changed configuration is rejected, and the previous one stays in effect")
-	if user := s.self(s.token("developer", s.developer())); user.Metadata.Name != "developer" {
+	if user := s.self(s.token("developer", s.DeveloperPassword())); user.Metadata.Name != "developer" {
 		t.Errorf("the user with a damaged file is %+v", user)
 	}
 	b.write(b.providers(), b.audit)
@@ -112,16 +112,4 @@ func (s *server) waitStatus(text string) {
 		}
 		return nil
 	})
-}
-
-// pid returns the PID of the control plane.
-func (s *server) pid() int {
-	s.t.Helper()
-	for _, process := range s.Status().Processes {
-		if process.Name == "control-plane" {
-			return process.PID
-		}
-	}
-	s.t.Fatal("no control plane runs")
-	return 0
 }

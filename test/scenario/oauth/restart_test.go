@@ -16,7 +16,7 @@ func restarts(t *testing.T, _ *fixture, s *server) {
 	form := s.do(browser, http.MethodGet, "/login/file?"+url.Values{"then": {authorize.RequestURI()}}.Encode(), nil, nil).fields()
 	s.restart()
 	form.Set("username", "developer")
-	form.Set("password", s.developer())
+	form.Set("password", s.DeveloperPassword())
 	back := s.do(browser, http.MethodPost, "/login/file", form, nil).location(t)
 	s.restart() // The session is in the cookie.
 	display := s.do(browser, http.MethodGet, back.String(), nil, nil).location(t)
@@ -32,7 +32,7 @@ func restarts(t *testing.T, _ *fixture, s *server) {
 		t.Errorf("the token: %s", got.Status)
 	}
 	s.checkLogs(map[string]string{
-		"password": s.developer(), "token": secret, "code": strings.TrimPrefix(display.Query().Get("code"), "sha256~"), "value of the form": form.Get("csrf"),
+		"password": s.DeveloperPassword(), "token": secret, "code": strings.TrimPrefix(display.Query().Get("code"), "sha256~"), "value of the form": form.Get("csrf"),
 	})
 }
 

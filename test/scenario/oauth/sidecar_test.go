@@ -90,11 +90,11 @@ func TestSidecarLetsOnlyUsersReachApplication(t *testing.T) {
 	if got := s.do(browser, http.MethodGet, "https://"+host+"/oauth/callback?code=forged&state=forged", nil, nil); got.StatusCode != http.StatusForbidden {
 		t.Errorf("forged callback: %s", got.Status)
 	}
-	if got := s.logIn(browser, page, "developer", s.developer()); got.StatusCode != http.StatusForbidden || !strings.Contains(got.body, "no access") {
+	if got := s.logIn(browser, page, "developer", s.DeveloperPassword()); got.StatusCode != http.StatusForbidden || !strings.Contains(got.body, "no access") {
 		t.Fatalf("after the login without permission: %s %s: %s", got.Request.URL, got.Status, got.body)
 	}
 	s.OC("policy", "add-role-to-user", "view", "developer")
-	if got := s.logIn(browser, page, "developer", s.developer()); !strings.Contains(got.body, "I am the application") {
+	if got := s.logIn(browser, page, "developer", s.DeveloperPassword()); !strings.Contains(got.body, "I am the application") {
 		t.Fatalf("after the login: %s %s: %s", got.Request.URL, got.Status, got.body)
 	}
 	if got := s.do(browser, http.MethodGet, page, nil, nil); !strings.Contains(got.body, "I am the application") {

@@ -16,7 +16,7 @@ import (
 
 func TestCurlGetsTokenByImplicitGrant(t *testing.T) {
 	s := at(t, kit.Shared(t))
-	got := s.do(s.browser(), http.MethodGet, implicit, nil, basic("developer", s.developer()))
+	got := s.do(s.browser(), http.MethodGet, implicit, nil, basic("developer", s.DeveloperPassword()))
 	location := got.location(t)
 	fragment, err := url.ParseQuery(location.EscapedFragment())
 	if err != nil {
@@ -99,7 +99,7 @@ func TestChallengesRequireCSRFHeader(t *testing.T) {
 
 func TestTokensAuthenticateInEveryForm(t *testing.T) {
 	s := at(t, kit.Shared(t))
-	token := s.token("developer", s.developer())
+	token := s.token("developer", s.DeveloperPassword())
 	review := func(change func(*http.Request)) (int, string) {
 		body := `{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`
 		got := s.do(s.browser(), http.MethodPost, "/apis/authentication.k8s.io/v1/selfsubjectreviews", nil, func(r *http.Request) {

@@ -72,7 +72,7 @@ func waitExternal(c *kit.Cluster, host, address string) {
 
 func waitNoExternal(c *kit.Cluster, hosts ...string) {
 	for _, host := range hosts {
-		waitBlocked(c, "client", "http://"+host+":8080/")
+		c.WaitBlocked("client", "http://"+host+":8080/")
 	}
 }
 

@@ -39,16 +39,6 @@ func (p projects) url(port int) string {
 	return fmt.Sprintf("http://%s:%d/", p.Pod("web").Status.PodIP, port)
 }
 
-// waitBlocked waits until a request from a pod fails.
-func waitBlocked(c *kit.Cluster, pod, url string) {
-	c.WaitFor(fmt.Sprintf("no response of %s to pod %s of %s", url, pod, c.Namespace), func(context.Context) error {
-		if page, err := c.TryOC("exec", pod, "--", "timeout", "2", "wget", "-q", "-O", "-", url); err == nil {
-			return fmt.Errorf("the response is %q", page)
-		}
-		return nil
-	})
-}
-
 // The policies in OpenShift 3.11 Cluster Administration, Enabling NetworkPolicy.
 const (
 	denyByDefault = `
@@ -107,8 +97,8 @@ func TestPoliciesOfGuideIsolatePods(t *testing.T) {
 	p.other.WaitFetch("client", p.url(8080), "I am web")
 
 	p.Apply(denyByDefault)
-	waitBlocked(p.Cluster, "client", p.url(8080))
-	waitBlocked(p.other, "client", p.url(80))
+	p.WaitBlocked("client", p.url(8080))
+	p.other.WaitBlocked("client", p.url(80))
 	// The node can reach its pods, so probes and routes work.
 	if page := fetch(t, p.Cluster, p.Pod("web").Status.PodIP+":8080"); page != "I am web\n" {
 		t.Errorf("page %q", page)
@@ -116,19 +106,19 @@ func TestPoliciesOfGuideIsolatePods(t *testing.T) {
 
 	p.Apply(allowSameNamespace)
 	p.WaitFetch("client", p.url(8080), "I am web")
-	waitBlocked(p.other, "client", p.url(80))
+	p.other.WaitBlocked("client", p.url(80))
 
 	p.Apply(allowHTTP)
 	p.other.WaitFetch("client", p.url(80), "I am web")
-	waitBlocked(p.other, "client", p.url(8080))
+	p.other.WaitBlocked("client", p.url(8080))
 
 	p.Apply(allowFromLabel)
 	p.OC("label", "namespace", p.other.Namespace, "name=default")
 	p.other.WaitFetch("client", p.url(8080), "I am web")
 	p.OC("label", "namespace", p.other.Namespace, "name-")
-	waitBlocked(p.other, "client", p.url(8080))
+	p.other.WaitBlocked("client", p.url(8080))
 	p.OC("label", "pod", "web", "role=backend", "--overwrite")
-	waitBlocked(p.other, "client", p.url(80))
+	p.other.WaitBlocked("client", p.url(80))
 
 	p.OC("delete", "networkpolicy", "--all")
 	p.other.WaitFetch("client", p.url(8080), "I am web")
@@ -173,14 +163,14 @@ spec:
 func TestPoliciesOutliveNodeProcess(t *testing.T) {
 	p := newProjects(t)
 	p.Apply(denyByDefault)
-	waitBlocked(p.other, "client", p.url(8080))
+	p.other.WaitBlocked("client", p.url(8080))
 	p.Kill("node")
 	if response, err := p.other.TryOC("exec", "client", "--", "timeout", "2", "wget", "-q", "-O", "-", p.url(8080)); err == nil {
 		t.Errorf("while the process starts: %q", response)
 	}
 	p.Apply(server("late"))
 	p.WaitPodRunning("late")
-	waitBlocked(p.other, "client", fmt.Sprintf("http://%s:8080/", p.Pod("late").Status.PodIP))
+	p.other.WaitBlocked("client", fmt.Sprintf("http://%s:8080/", p.Pod("late").Status.PodIP))
 	p.Apply(allowSameNamespace)
 	p.WaitFetch("client", p.url(8080), "I am web")
 }

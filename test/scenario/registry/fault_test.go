@@ -286,21 +286,15 @@ func TestThousandReadersOfManifest(t *testing.T) {
 // peak returns the control plane's peak memory usage, in KiB.
 func (p *project) peak() int {
 	p.t.Helper()
-	for _, process := range p.Status().Processes {
-		if process.Name != "control-plane" {
-			continue
-		}
-		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process.PID))
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		_, rest, _ := strings.Cut(string(status), "VmHWM:")
-		size, err := strconv.Atoi(strings.Fields(rest)[0])
-		if err != nil {
-			p.t.Fatal(err)
-		}
-		return size
+	pid := p.Status().PID("control-plane")
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		p.t.Fatal(err)
 	}
-	p.t.Fatal("no control plane runs")
-	return 0
+	_, rest, _ := strings.Cut(string(status), "VmHWM:")
+	size, err := strconv.Atoi(strings.Fields(rest)[0])
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return size
 }
