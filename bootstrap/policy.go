@@ -108,7 +108,7 @@ func storedPolicy(ctx context.Context, client kubernetes.Interface) (*current, e
 	return existing, nil
 }
 
-// firstRole answers the first request for a role from current, and sends later requests to the
+// firstRole serves the first request for a role from current, and sends later requests to the
 // server. With this cache, a start that changes nothing sends two requests instead of a hundred.
 type firstRole struct {
 	reconciliation.ClusterRoleModifier

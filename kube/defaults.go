@@ -153,7 +153,7 @@ func reconcileClusterPolicy(ctx context.Context, client kubernetes.Interface,
 	return nil
 }
 
-// listedRole answers the first request for a role from a list.
+// listedRole serves the first request for a role from a list.
 type listedRole struct {
 	reconciliation.RuleOwnerModifier
 	role      reconciliation.RuleOwner // nil if the role is missing

@@ -26,7 +26,7 @@ func (s buildStore) store(resource string) *registry.Store {
 	return s.deps.Stores[buildv1.Resource(resource)]
 }
 
-// config returns a configuration.
+// config returns the BuildConfig with the given name in the namespace of ctx.
 func (s buildStore) config(ctx context.Context, name string) (*buildv1.BuildConfig, error) {
 	object, err := s.store("buildconfigs").Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
@@ -35,7 +35,7 @@ func (s buildStore) config(ctx context.Context, name string) (*buildv1.BuildConf
 	return object.(*buildv1.BuildConfig), nil
 }
 
-// build returns a build.
+// build returns the Build with the given name in the namespace of ctx.
 func (s buildStore) build(ctx context.Context, name string) (*buildv1.Build, error) {
 	object, err := s.store("builds").Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {

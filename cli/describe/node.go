@@ -20,7 +20,7 @@ type node struct {
 	client dynamic.ResourceInterface
 }
 
-// Describe returns the description.
+// Describe returns kubectl's description of a node, with the dropped fields.
 func (n node) Describe(namespace, name string, settings kubectldescribe.DescriberSettings) (string, error) {
 	text, err := n.ResourceDescriber.Describe(namespace, name, settings)
 	if err != nil {

@@ -157,7 +157,7 @@ func (d *door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Refusal is an error that retrying the request cannot resolve.
 type Refusal struct{ error }
 
-// Refuse returns a Refusal.
+// Refuse formats a Refusal, as fmt.Errorf does.
 func Refuse(format string, values ...any) Refusal { return Refusal{fmt.Errorf(format, values...)} }
 
 // join checks a join request and records the host.

@@ -147,10 +147,10 @@ func (p *plugin) NewUnmounter(volumeName string, pod types.UID) (volume.Unmounte
 	return &unmounter{p.podVolume(volumeName, pod)}, nil
 }
 
-// NewAttacher returns an attacher.
+// NewAttacher returns an attacher, which calls the driver.
 func (p *plugin) NewAttacher() (volume.Attacher, error) { return &attacher{device{p}}, nil }
 
-// NewDetacher returns a detacher.
+// NewDetacher returns a detacher, which calls the driver.
 func (p *plugin) NewDetacher() (volume.Detacher, error) { return &detacher{device{p}}, nil }
 
 // NewDeviceMounter returns an attacher, which also mounts devices.

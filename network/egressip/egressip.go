@@ -1,4 +1,4 @@
-// Package egressip gives projects' traffic to addresses outside of the cluster fixed source
+// Package egressip gives projects' traffic to addresses outside the cluster fixed source
 // addresses. NetNamespaces contain the projects' addresses, and HostSubnets contain the hosts'
 // addresses.
 //
@@ -34,7 +34,7 @@ import (
 type Exit struct {
 	// VNI is the project's network ID.
 	VNI uint32
-	// Paths contains the paths to addresses outside of the cluster, indexed by ipfamily.Family.
+	// Paths contains the paths to addresses outside the cluster, indexed by ipfamily.Family.
 	Paths [2]Path
 	// Held maps the names of hosts to the project's usable addresses on them, in the order of the
 	// project's list.
@@ -43,7 +43,7 @@ type Exit struct {
 	Problem string
 }
 
-// Path is the path that a project's packets in one IP family take to addresses outside of the
+// Path is the path that a project's packets in one IP family take to addresses outside the
 // cluster.
 type Path struct {
 	// Address is the source address. It is invalid if all packets are dropped.

@@ -38,7 +38,7 @@ type Settings struct {
 
 // Route is the pod's route to the servers of an IP family.
 type Route struct {
-	// Source is the pod's address outside of the cluster, with its network. If the setting has no
+	// Source is the pod's address outside the cluster, with its network. If the setting has no
 	// prefix length, the network contains only this address.
 	Source netip.Prefix
 	// Gateway is the default gateway.

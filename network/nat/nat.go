@@ -226,7 +226,7 @@ func (n Network) inputRules() []string {
 			ip, n.DNSAddress, queriesSet, maxQueryRate, maxQueryBurst))
 	}
 	// A pod that could reach a host's VXLAN port could send packets on behalf of other pods:
-	// outside of the cluster network, its packets have this host's address. Service addresses are
+	// outside the cluster network, its packets have this host's address. Service addresses are
 	// translated before this hook and the forward hook.
 	return append(rules, n.vxlan("udp dport %[2]d counter drop")...)
 }

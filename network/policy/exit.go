@@ -81,7 +81,7 @@ func markText(mark uint32) string { return fmt.Sprintf("0x%08x", mark) }
 
 // exitChains returns the base chains for projects with egress addresses.
 //
-// Packets to addresses outside of the cluster are marked after service addresses are translated and
+// Packets to addresses outside the cluster are marked after service addresses are translated and
 // before the node chooses a route. Responses to connections from outside are not marked. The VXLAN
 // device's program marks packets from pods on other hosts with their project's mark. The last chain
 // drops packets that would leave with another source address, such as packets of connections that

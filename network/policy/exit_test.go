@@ -39,7 +39,7 @@ func (f *fixture) egress(project, host []string) {
 	}
 }
 
-// waitForSource waits until a pod has the given source address outside of the cluster. If want is
+// waitForSource waits until a pod has the given source address outside the cluster. If want is
 // empty, it waits until the pod cannot connect.
 func (f *fixture) waitForSource(pod, want string) {
 	f.Helper()

@@ -37,7 +37,7 @@ func (f *fixture) addSecond(namespace, pod string) string {
 	return "fd01::2"
 }
 
-// waitForSecond waits until a pod has the given IPv6 source address outside of the cluster. If want
+// waitForSecond waits until a pod has the given IPv6 source address outside the cluster. If want
 // is empty, it waits until the pod cannot connect.
 func (f *fixture) waitForSecond(pod, want string) {
 	f.Helper()

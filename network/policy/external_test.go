@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 )
 
-// newOutside connects a machine outside of the cluster. The machine has the addresses 203.0.113.1
+// newOutside connects a machine outside the cluster. The machine has the addresses 203.0.113.1
 // to 203.0.113.9. The node serves port 80 too.
 func (f *fixture) newOutside() {
 	f.Helper()

@@ -21,7 +21,7 @@ type ruleset struct {
 	closed []string
 	// multitenant indicates whether projects' networks are isolated from each other.
 	multitenant bool
-	// exits indicates whether projects have their own source addresses outside of the cluster.
+	// exits indicates whether projects have their own source addresses outside the cluster.
 	exits bool
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // TestPacketsLeaveAtTheHostWithTheAddress sends packets from a pod on one host through another host
-// to a machine outside of the cluster. A routing rule for the packets' mark leads to the device.
+// to a machine outside the cluster. A routing rule for the packets' mark leads to the device.
 func TestPacketsLeaveAtTheHostWithTheAddress(t *testing.T) {
 	one, two := newHosts(t)
 	leave(t, one, two, ipfamily.IPv4, one.pod("web"), netip.MustParseAddr("203.0.113.1"))

@@ -14,7 +14,7 @@ import (
 )
 
 // FuzzFrames runs the programs in the kernel. It verifies that a packet leaves the node only if it
-// is for a pod of another host, and that no packet enters the node outside of VXLAN.
+// is for a pod of another host, and that no packet enters the node outside VXLAN.
 func FuzzFrames(f *testing.F) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		f.Fatal(err)

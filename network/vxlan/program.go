@@ -88,7 +88,7 @@ func egressProgram(m *kernelMaps) asm.Instructions {
 		isOutside(m),
 		asm.Instructions{
 			asm.Ja.Label("send"),
-			// The destination is outside of the cluster.
+			// The destination is outside the cluster.
 			asm.JEq.Imm(asm.R7, protocol(unix.ETH_P_ARP), "drop").WithSymbol("exit"),
 		},
 		lookup(m.exits.FD(), stackSource),

@@ -96,7 +96,8 @@ func TestMountsAreCreatedAndRemovedOnce(t *testing.T) {
 	}
 }
 
-// The server of this FUSE file system answers no request, so each access to the file system waits.
+// The server of this FUSE file system does not respond to requests, so each access to the file
+// system waits.
 func TestMountOfHangingFileSystemIsFound(t *testing.T) {
 	dir := filepath.Join(scratch(t), "volume")
 	if err := os.Mkdir(dir, 0o750); err != nil {

@@ -158,7 +158,7 @@ func (d *Driver) removeGroup(file string, g group) error {
 	return d.groups.remove(file)
 }
 
-// GetVolumeGroupSnapshot returns a group.
+// GetVolumeGroupSnapshot returns a ready group snapshot. For any other group, it returns NotFound.
 func (d *Driver) GetVolumeGroupSnapshot(_ context.Context, request *csi.GetVolumeGroupSnapshotRequest) (*csi.GetVolumeGroupSnapshotResponse, error) {
 	if request.GetGroupSnapshotId() == "" {
 		return nil, status.Error(codes.InvalidArgument, "the group snapshot ID is missing")

@@ -66,7 +66,7 @@ func (d *Driver) ListVolumes(_ context.Context, request *csi.ListVolumesRequest)
 	return response, nil
 }
 
-// ControllerGetVolume returns a volume.
+// ControllerGetVolume returns a volume with an empty status, or NotFound.
 func (d *Driver) ControllerGetVolume(_ context.Context, request *csi.ControllerGetVolumeRequest) (*csi.ControllerGetVolumeResponse, error) {
 	if request.GetVolumeId() == "" {
 		return nil, status.Error(codes.InvalidArgument, "the volume ID is missing")
@@ -127,7 +127,7 @@ func (d *Driver) ListSnapshots(_ context.Context, request *csi.ListSnapshotsRequ
 	return response, nil
 }
 
-// GetSnapshot returns a snapshot.
+// GetSnapshot returns a ready snapshot. For any other snapshot, it returns NotFound.
 func (d *Driver) GetSnapshot(_ context.Context, request *csi.GetSnapshotRequest) (*csi.GetSnapshotResponse, error) {
 	if request.GetSnapshotId() == "" {
 		return nil, status.Error(codes.InvalidArgument, "the snapshot ID is missing")

@@ -149,7 +149,7 @@ func (y *buildFixture) run(ctx context.Context, args ...string) (string, error) 
 	return y.command(ctx, y.oc, append(args, "--namespace="+buildProject, "--kubeconfig="+y.kubeconfig)...)
 }
 
-// command runs a program on the cluster's machine, outside of the cluster, and returns its output.
+// command runs a program on the cluster's machine, outside the cluster, and returns its output.
 func (y *buildFixture) command(ctx context.Context, program string, args ...string) (string, error) {
 	command := exec.CommandContext(ctx, program, args...)
 	command.Env = append(os.Environ(), "HOME="+y.host.Dir, "REGISTRY_AUTH_FILE="+y.host.Path("auth.json"))

@@ -30,7 +30,7 @@ type Machine struct {
 	// address on eth0's network.
 	Second, SecondGateway netip.Addr
 	// Distant is another address of this machine. Like the address of a server on the internet, it
-	// is outside of the networks that the cluster's machine is connected to.
+	// is outside the networks that the cluster's machine is connected to.
 	Distant netip.Addr
 
 	name    string   // name of the device and the table on this machine

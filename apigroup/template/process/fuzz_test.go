@@ -42,7 +42,7 @@ func FuzzTemplate(f *testing.F) {
 	})
 }
 
-// FuzzExpression checks that text outside of ranges is left unchanged.
+// FuzzExpression checks that text outside ranges is left unchanged.
 func FuzzExpression(f *testing.F) {
 	for _, seed := range []string{"[a-z]{8}", `[\w]{1}-[\A]{2}`, "[9-0]{1}", "[a]{0}", "[a]{99999999999999999999}", "plain", "[[a]{1}]{1}"} {
 		f.Add(seed)

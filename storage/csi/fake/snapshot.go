@@ -86,7 +86,7 @@ func (d *Driver) ListSnapshots(_ context.Context, r *csi.ListSnapshotsRequest) (
 
 func matches(desired, value string) bool { return desired == "" || desired == value }
 
-// GetSnapshot returns a snapshot.
+// GetSnapshot returns a snapshot, or NotFound.
 func (d *Driver) GetSnapshot(_ context.Context, r *csi.GetSnapshotRequest) (*csi.GetSnapshotResponse, error) {
 	if err := d.need(csi.ControllerServiceCapability_RPC_GET_SNAPSHOT); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ import (
 )
 
 // matrix is the matrix of all senders and all destinations: the pods of three projects on three
-// hosts, the hosts, and a machine outside of the cluster.
+// hosts, the hosts, and a machine outside the cluster.
 type matrix struct {
 	tenants
 	projects []tenant

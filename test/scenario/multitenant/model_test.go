@@ -33,7 +33,7 @@ import (
 //
 // Rules for incoming packets treat hosts like pods of the project "default".
 //
-// A sender outside of the cluster reaches only node ports. The host with the node port sees this
+// A sender outside the cluster reaches only node ports. The host with the node port sees this
 // sender's address, all other hosts see the address of that host.
 
 // actor is a sender or a receiver: a pod, or a machine if the project is empty.

@@ -269,7 +269,7 @@ func sctpOpening(source, target uint16, verification uint32, kind byte, tag uint
 	return packet
 }
 
-// acceptSCTP answers the opening of an association. The tag of the opener is the probe's number.
+// acceptSCTP accepts an association. The initiator's tag is the probe's number.
 func (s *sockets) acceptSCTP(conn net.PacketConn, from net.Addr, data []byte) {
 	if len(data) < sctpHeader+20 || data[sctpHeader] != chunkInit {
 		return
