@@ -33,7 +33,7 @@ const announcedPrefix = "oapi-"
 func (s *Server) Announce(core *genericserver.GenericAPIServer) error {
 	resources, err := coreResources(core)
 	if err != nil {
-		return fmt.Errorf("list resources of the core group: %w", err)
+		return fmt.Errorf("list core group resources: %w", err)
 	}
 	s.announced = append(resources, s.legacy.resources(s.kindOf)...)
 	aggregated, err := endpoints.ConvertGroupVersionIntoToDiscovery(s.announced)

@@ -23,7 +23,7 @@ func (d *Deps) connect() error {
 	d.Kube, errs[0] = kubernetes.NewForConfig(Unlimited(d.Loopback))
 	d.Dynamic, errs[1] = dynamic.NewForConfig(Unlimited(d.Loopback))
 	if err := errors.Join(errs[:]...); err != nil {
-		return fmt.Errorf("create clients of the API server itself: %w", err)
+		return fmt.Errorf("create loopback clients: %w", err)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (l StoreListerWatcher) prepare(options metav1.ListOptions) (*registry.Store
 	}
 	internal := &internalversion.ListOptions{}
 	if err := internalversion.Convert_v1_ListOptions_To_internalversion_ListOptions(&options, internal, nil); err != nil {
-		return nil, nil, fmt.Errorf("read options of a list: %w", err)
+		return nil, nil, fmt.Errorf("read list options: %w", err)
 	}
 	return store, internal, nil
 }

@@ -148,7 +148,7 @@ func (s *Server) store(etcd options.EtcdOptions) error {
 	etcd.StorageConfig.EncodeVersioner = versions
 	etcd.SkipHealthEndpoints = true
 	if err := etcd.ApplyTo(&s.config); err != nil {
-		return fmt.Errorf("connect to storage of OpenShift's API groups: %w", err)
+		return fmt.Errorf("connect to the storage of OpenShift's API groups: %w", err)
 	}
 	return nil
 }

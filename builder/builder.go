@@ -170,7 +170,7 @@ func (r *run) close(ctx context.Context) {
 func (r *run) directory(name string) (string, error) {
 	path := filepath.Join(r.Work, name)
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return "", fmt.Errorf("create directory of the build: %w", err)
+		return "", fmt.Errorf("create build directory: %w", err)
 	}
 	return path, nil
 }

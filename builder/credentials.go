@@ -28,11 +28,11 @@ func readCredentials(dir string) (credentials, error) {
 			continue
 		}
 		if err != nil {
-			return credentials{}, fmt.Errorf("read credentials of registries: %w", err)
+			return credentials{}, fmt.Errorf("read registry credentials: %w", err)
 		}
 		chain, err := registryclient.KeychainOf([]corev1.Secret{{Type: form, Data: map[string][]byte{file: data}}})
 		if err != nil {
-			return credentials{}, fmt.Errorf("read credentials of registries: %q is not a valid file of Docker credentials", file)
+			return credentials{}, fmt.Errorf("read registry credentials: %q is not a valid Docker credentials file", file)
 		}
 		return credentials{chain}, nil
 	}

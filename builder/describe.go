@@ -39,7 +39,7 @@ func (r *run) describe(result *gateway.Result) error {
 func configOf(result *gateway.Result) (dockerspec.DockerOCIImage, error) {
 	var config dockerspec.DockerOCIImage
 	if err := json.Unmarshal(result.Metadata[exptypes.ExporterImageConfigKey], &config); err != nil {
-		return config, fmt.Errorf("read configuration of the image: %w", err)
+		return config, fmt.Errorf("read image configuration: %w", err)
 	}
 	return config, nil
 }
@@ -47,7 +47,7 @@ func configOf(result *gateway.Result) (dockerspec.DockerOCIImage, error) {
 func setConfig(result *gateway.Result, config dockerspec.DockerOCIImage) error {
 	data, err := json.Marshal(config)
 	if err != nil {
-		return fmt.Errorf("write configuration of the image: %w", err)
+		return fmt.Errorf("write image configuration: %w", err)
 	}
 	result.AddMeta(exptypes.ExporterImageConfigKey, data)
 	return nil

@@ -106,22 +106,22 @@ func DecodeGroup(content []byte) (*NodeConfig, error) {
 func mergeFile(current map[string]any, applied, settings []byte) ([]byte, error) {
 	before, err := json.Marshal(current)
 	if err != nil {
-		return nil, fmt.Errorf("merge configuration of node group: %w", err)
+		return nil, fmt.Errorf("merge node group configuration: %w", err)
 	}
 	if applied == nil {
 		applied = []byte("{}")
 	}
 	patch, err := jsonmergepatch.CreateThreeWayJSONMergePatch(applied, settings, before)
 	if err != nil {
-		return nil, fmt.Errorf("merge configuration of node group: %w", err)
+		return nil, fmt.Errorf("merge node group configuration: %w", err)
 	}
 	after, err := jsonpatch.MergePatch(before, patch)
 	if err != nil {
-		return nil, fmt.Errorf("merge configuration of node group: %w", err)
+		return nil, fmt.Errorf("merge node group configuration: %w", err)
 	}
 	text, err := yaml.JSONToYAML(after)
 	if err != nil {
-		return nil, fmt.Errorf("merge configuration of node group: %w", err)
+		return nil, fmt.Errorf("merge node group configuration: %w", err)
 	}
 	return append([]byte(groupHead), text...), nil
 }
@@ -132,7 +132,7 @@ func (c *Config) loadNode(content []byte) (*Config, error) {
 	// directory.
 	candidate := filepath.Join(filepath.Dir(NodeFile(c.DataDir)), ".node-config.yaml")
 	if err := writeFile(candidate, content); err != nil {
-		return nil, fmt.Errorf("check configuration of node group: %w", err)
+		return nil, fmt.Errorf("check node group configuration: %w", err)
 	}
 	defer os.Remove(candidate)
 	next, err := Load(c.DataDir, candidate)
@@ -164,7 +164,7 @@ func readJSON(path string) (map[string]any, error) {
 func groupSettings(group []byte, current map[string]any) ([]byte, error) {
 	var values map[string]any
 	if err := yaml.Unmarshal(group, &values); err != nil {
-		return nil, fmt.Errorf("read configuration of node group: %w", err)
+		return nil, fmt.Errorf("read node group configuration: %w", err)
 	}
 	filter := &groupFilter{}
 	settings := filter.values("", values, current)

@@ -45,14 +45,14 @@ func (c *MasterConfig) NodeSettings() (string, error) {
 func CheckNodeSettings(settings string) error {
 	dir, err := os.MkdirTemp("", "slipway-")
 	if err != nil {
-		return fmt.Errorf("check settings of the cluster: %w", err)
+		return fmt.Errorf("check cluster settings: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	if err := WriteSettings(dir, settings); err != nil {
 		return err
 	}
 	if _, err := Load(dir, ""); err != nil {
-		return fmt.Errorf("check settings of the cluster: %w; use the same version of slipway on all hosts", err)
+		return fmt.Errorf("check cluster settings: %w; use the same version of slipway on all hosts", err)
 	}
 	return nil
 }

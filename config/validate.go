@@ -27,7 +27,7 @@ func (c *Config) validate() Problems {
 	if ip, err := netip.ParseAddr(c.Node.ResolverIP()); err == nil {
 		if network, ok := overlaps(netip.PrefixFrom(ip, ip.BitLen()), networks[:len(networks)-1]); ok {
 			node.fail("dnsIP", "is %q, which is in the cluster network %s; "+
-				"choose an address outside of it", ip, network)
+				"choose an address outside it", ip, network)
 		}
 	}
 	ports := checkPorts([]claim{

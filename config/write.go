@@ -40,7 +40,7 @@ func WriteDefaults(dataDir string) error {
 // WriteSettings writes the cluster's settings to the MasterConfig of a host that joins the cluster.
 func WriteSettings(dataDir, settings string) error {
 	if err := writeFile(MasterFile(dataDir), []byte(settings)); err != nil {
-		return fmt.Errorf("write settings of the cluster: %w", err)
+		return fmt.Errorf("write cluster settings: %w", err)
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ type server struct {
 func newServer(config Config, exchange *tokenClient) (*server, error) {
 	content, err := fs.Sub(embedded, "dist")
 	if err != nil {
-		return nil, fmt.Errorf("read files of the web console: %w", err)
+		return nil, fmt.Errorf("read web console files: %w", err)
 	}
 	files, err := readFiles(content)
 	s := &server{Config: config, exchange: exchange, content: content, files: files}

@@ -63,7 +63,7 @@ func readFiles(files fs.FS) (map[string]file, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read files of the web console: %w", err)
+		return nil, fmt.Errorf("read web console files: %w", err)
 	}
 	return all, nil
 }
@@ -156,7 +156,7 @@ func (s *server) send(w http.ResponseWriter, f file, encoding string) error {
 	file, err := s.content.Open(name)
 	if err != nil {
 		http.Error(w, "The file cannot be read.", http.StatusInternalServerError)
-		return fmt.Errorf("read file of the web console: %w", err)
+		return fmt.Errorf("read web console file: %w", err)
 	}
 	defer file.Close()
 	var content io.Reader = file

@@ -33,11 +33,11 @@ func (s *server) follow(ctx context.Context, client kubernetes.Interface) error 
 		AddFunc: apply, UpdateFunc: func(_, object any) { apply(object) }, DeleteFunc: func(any) { s.apply("") },
 	})
 	if err != nil {
-		return fmt.Errorf("watch settings of the web console: %w", err)
+		return fmt.Errorf("watch web console settings: %w", err)
 	}
 	go informer.RunWithContext(ctx)
 	if !cache.WaitForCacheSync(ctx.Done(), handler.HasSynced) {
-		return fmt.Errorf("watch settings of the web console: %w", ctx.Err())
+		return fmt.Errorf("watch web console settings: %w", ctx.Err())
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func NewDeps(config *rest.Config) (*Deps, error) {
 	d.Dynamic, errs[2] = dynamic.NewForConfig(config)
 	d.Metadata, errs[3] = metadata.NewForConfig(config)
 	if err := errors.Join(errs[:]...); err != nil {
-		return nil, fmt.Errorf("create clients of the controllers: %w", err)
+		return nil, fmt.Errorf("create controller clients: %w", err)
 	}
 	d.Init()
 	return d, nil

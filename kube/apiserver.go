@@ -151,7 +151,7 @@ func (s *APIServer) Run(ctx context.Context, ready func()) error {
 func untilReady(ctx context.Context, config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(rest.AnonymousClientConfig(config))
 	if err != nil {
-		return fmt.Errorf("create client of API server: %w", err)
+		return fmt.Errorf("create API server client: %w", err)
 	}
 	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		var code int

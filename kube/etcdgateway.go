@@ -47,7 +47,7 @@ func (g *etcdGateway) run(ctx context.Context, ready func()) error {
 	}
 	if err := os.Chmod(g.listen, 0o600); err != nil {
 		listener.Close()
-		return fmt.Errorf("protect socket of etcd: %w", err)
+		return fmt.Errorf("protect etcd socket: %w", err)
 	}
 	g.connections, g.remote = map[net.Conn]bool{}, g.server.IsLearner()
 	var tasks sync.WaitGroup
@@ -111,7 +111,7 @@ func (g *etcdGateway) forward(ctx context.Context, client net.Conn) {
 	defer g.forget(client)
 	member, err := g.dial(ctx)
 	if err != nil {
-		slog.Warn("no member of etcd can be reached", "error", err)
+		slog.Warn("no etcd member can be reached", "error", err)
 		return
 	}
 	defer member.Close()

@@ -39,7 +39,7 @@ func (e *Etcd) initialCluster(ctx context.Context) (string, error) {
 		}
 		errs = append(errs, err)
 	}
-	return "", fmt.Errorf("request the members of etcd from the other masters: %w", errors.Join(errs...))
+	return "", fmt.Errorf("request etcd members from the other masters: %w", errors.Join(errs...))
 }
 
 // PeerMembers requests the member list from the member at a peer address. The member responds even

@@ -86,7 +86,7 @@ func (m *EtcdMaintenance) report(err error) {
 	m.noted = text
 	m.note(text)
 	if err != nil {
-		slog.Warn("cannot maintain the files of etcd", "error", err)
+		slog.Warn("cannot maintain the etcd files", "error", err)
 	}
 }
 
@@ -207,6 +207,6 @@ func (m *EtcdMaintenance) defragment(ctx context.Context, member etcdmember.Stat
 	if err != nil {
 		return fmt.Errorf("check the defragmented member %q: %w", member.Name, err)
 	}
-	slog.Info("defragmented a member of etcd", "member", member.Name, "before", member.Size, "after", after.Size, "duration", time.Since(start))
+	slog.Info("defragmented an etcd member", "member", member.Name, "before", member.Size, "after", after.Size, "duration", time.Since(start))
 	return nil
 }

@@ -62,7 +62,7 @@ func CheckReset(members []etcdmember.Member, name string) error {
 func StoredMembers(dir string) ([]etcdmember.Member, error) {
 	path := filepath.Join(dir, "member", "snap", "db")
 	if _, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("read members of etcd: %w", err)
+		return nil, fmt.Errorf("read etcd members: %w", err)
 	}
 	database, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: openTimeout})
 	if err != nil {

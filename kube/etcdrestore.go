@@ -127,7 +127,7 @@ func syncTree(dir string) error {
 func (e *Etcd) finishRestore() error {
 	err := os.Remove(filepath.Join(e.Dir, restoredFile))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("record end of the restore: %w", err)
+		return fmt.Errorf("record end of restore: %w", err)
 	}
 	return nil
 }

@@ -151,13 +151,13 @@ func (x *flexExpansion) expand(ctx context.Context, key string) error {
 	// annotation.
 	pv, err := x.client.CoreV1().PersistentVolumes().Get(ctx, claim.Spec.VolumeName, metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("read volume of claim: %w", err)
+		return fmt.Errorf("read claim volume: %w", err)
 	}
 	if pv.Spec.FlexVolume == nil {
 		return nil
 	}
 	if ref := pv.Spec.ClaimRef; ref == nil || ref.UID != claim.UID {
-		return fmt.Errorf("read volume of claim: volume %q is not bound to it", pv.Name)
+		return fmt.Errorf("read claim volume: volume %q is not bound to it", pv.Name)
 	}
 	resized := metav1.HasAnnotation(pv.ObjectMeta, util.AnnPreResizeCapacity)
 	switch {

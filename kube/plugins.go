@@ -42,7 +42,7 @@ func (s *APIServer) setPlugins(admission *kubeoptions.AdmissionOptions) error {
 		"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": configs,
 	})
 	if err != nil {
-		return fmt.Errorf("write configuration of admission: %w", err)
+		return fmt.Errorf("write admission configuration: %w", err)
 	}
 	return atomicfile.Write(s.AdmissionFile, content, 0o600)
 }

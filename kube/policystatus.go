@@ -42,7 +42,7 @@ func (p *PolicyStatus) Run(ctx context.Context, ready func()) error {
 	policies, err := validatingadmissionpolicystatus.NewController(p.Deps.Informers.Admissionregistration().V1().ValidatingAdmissionPolicies(),
 		client.AdmissionregistrationV1().ValidatingAdmissionPolicies(), checker)
 	if err != nil {
-		return fmt.Errorf("set up status of policies: %w", err)
+		return fmt.Errorf("set up policy status: %w", err)
 	}
 	p.Deps.Start()
 	ready()

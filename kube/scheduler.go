@@ -149,7 +149,7 @@ func (s *Scheduler) setUp(ctx context.Context, settings SchedulerSettings, file 
 		return nil, nil, err
 	}
 	if err := atomicfile.Write(file, built.YAML, 0o600); err != nil {
-		return nil, nil, fmt.Errorf("write configuration of scheduler: %w", err)
+		return nil, nil, fmt.Errorf("write scheduler configuration: %w", err)
 	}
 	var plugins []app.Option
 	for name, factory := range built.Plugins {

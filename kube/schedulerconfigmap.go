@@ -77,7 +77,7 @@ func (s *Scheduler) followConfigMap(ctx context.Context, synced chan<- struct{},
 	}
 	for {
 		if text != last && text != "" {
-			slog.Warn("the policy of the scheduler is not in effect", "error", text)
+			slog.Warn("the scheduler policy is not in effect", "error", text)
 		}
 		if text != last {
 			s.note(text)

@@ -19,7 +19,7 @@ func ClientCAFile(own, further, bundle string) (string, error) {
 	for _, path := range []string{own, further} {
 		content, err := os.ReadFile(path)
 		if err != nil {
-			return "", fmt.Errorf("read authority of the kubelet's clients: %w", err)
+			return "", fmt.Errorf("read kubelet client CA: %w", err)
 		}
 		if !x509.NewCertPool().AppendCertsFromPEM(content) {
 			return "", fmt.Errorf("read authority of the kubelet's clients %q: it contains no certificate; correct servingInfo.clientCA in node-config.yaml", path)

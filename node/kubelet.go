@@ -230,7 +230,7 @@ func (k *Kubelet) server() (*options.KubeletServer, error) {
 func KubeletFlags() (*pflag.FlagSet, error) {
 	server, err := options.NewKubeletServer()
 	if err != nil {
-		return nil, fmt.Errorf("read flags of kubelet: %w", err)
+		return nil, fmt.Errorf("read kubelet flags: %w", err)
 	}
 	flags := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
 	server.AddFlags(flags)

@@ -34,7 +34,7 @@ func (l Label) retry(ctx context.Context, value string) {
 		err := l.patch(ctx, value)
 		if err != nil && ctx.Err() == nil && err.Error() != lastError {
 			lastError = err.Error()
-			slog.Warn("cannot change label of node", "label", l.Name, "error", err)
+			slog.Warn("cannot change node label", "label", l.Name, "error", err)
 		}
 		return err == nil, nil
 	})

@@ -18,7 +18,7 @@ func ensureManifests(dir string) error {
 		return nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("create directory of static pods: %w", err)
+		return fmt.Errorf("create static pod directory: %w", err)
 	}
 	return nil
 }

@@ -116,7 +116,7 @@ func (p *Proxy) closeMetrics(opts *app.Options, flags *pflag.FlagSet) error {
 		}
 	}
 	if err := flags.Lookup(port).Value.Set("0"); err != nil {
-		return fmt.Errorf("close metrics of service proxy: %w", err)
+		return fmt.Errorf("close service proxy metrics: %w", err)
 	}
 	if err := opts.Complete(flags); err != nil {
 		return fmt.Errorf("set up service proxy: %w", err)

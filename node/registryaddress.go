@@ -60,7 +60,7 @@ func (r *RegistryAddress) follow(addresses []string) error {
 		return err
 	}
 	if r.current != "" {
-		slog.Info("the address of the registry has changed", "address", addresses[0], "before", r.current)
+		slog.Info("the registry's address has changed", "address", addresses[0], "before", r.current)
 	}
 	r.current = addresses[0]
 	return nil
@@ -74,7 +74,7 @@ func (r *RegistryAddress) use(address string) (err error) {
 		err = nil
 	}
 	if err != nil {
-		return fmt.Errorf("record address of registry: %w", err)
+		return fmt.Errorf("record registry address: %w", err)
 	}
 	return r.Configure()
 }
@@ -86,7 +86,7 @@ func (r *RegistryAddress) Last() (string, error) {
 		return r.First, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read address of registry: %w", err)
+		return "", fmt.Errorf("read registry address: %w", err)
 	}
 	return strings.TrimSpace(string(last)), nil
 }

@@ -71,7 +71,7 @@ func TestUnwritableRegistryAddressIsAnError(t *testing.T) {
 		changed([]string{"192.0.2.2:5000"})
 		<-ctx.Done()
 	}
-	if err := r.Run(t.Context(), func() {}); err == nil || !strings.Contains(err.Error(), "record address of registry") {
+	if err := r.Run(t.Context(), func() {}); err == nil || !strings.Contains(err.Error(), "record registry address") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -81,7 +81,7 @@ func TestUnreadableRegistryAddressIsAnError(t *testing.T) {
 	if err := os.Mkdir(r.File, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Configure(); err == nil || !strings.Contains(err.Error(), "read address of registry") {
+	if err := r.Configure(); err == nil || !strings.Contains(err.Error(), "read registry address") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -38,7 +38,7 @@ func newAuth(nodeName string, client kubernetes.Interface, config kubeletconfig.
 	auth, err := bound(sizes, config, func(config kubeletconfig.KubeletConfiguration) (server.AuthInterface, error) {
 		auth, reload, err := app.BuildAuth(types.NodeName(nodeName), client, config)
 		if err != nil {
-			return nil, fmt.Errorf("set up authentication of kubelet: %w", err)
+			return nil, fmt.Errorf("set up kubelet authentication: %w", err)
 		}
 		reload(stop)
 		return auth, nil

@@ -49,7 +49,7 @@ type Reserve struct {
 func ReserveOf(dir string) (Reserve, error) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
-		return Reserve{}, fmt.Errorf("read size of memory: %w", err)
+		return Reserve{}, fmt.Errorf("read memory size: %w", err)
 	}
 	var disk unix.Statfs_t
 	err := unix.Statfs(dir, &disk)
@@ -137,7 +137,7 @@ func maxPIDs() (uint64, error) {
 	for _, name := range []string{"pid_max", "threads-max"} {
 		content, err := os.ReadFile("/proc/sys/kernel/" + name)
 		if err != nil {
-			return 0, fmt.Errorf("read limit of processes: %w", err)
+			return 0, fmt.Errorf("read process limit: %w", err)
 		}
 		limit, err := strconv.ParseUint(strings.TrimSpace(string(content)), 10, 64)
 		if err != nil {

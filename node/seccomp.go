@@ -31,7 +31,7 @@ func writeProfiles(root string) error {
 		err = atomicfile.Write(path, content, 0o600)
 	}
 	if err != nil {
-		return fmt.Errorf("write filter of system calls: %w", err)
+		return fmt.Errorf("write system call filter: %w", err)
 	}
 	return nil
 }

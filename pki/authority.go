@@ -144,7 +144,7 @@ func (i *issuer) ensureServiceCA() error {
 	bundle := encodePEM("CERTIFICATE", signer.Raw)
 	previous, err := os.ReadFile(i.credentials.ServiceCA)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("read authorities of services: %w", err)
+		return fmt.Errorf("read service CAs: %w", err)
 	}
 	for block, rest := pem.Decode(previous); block != nil; block, rest = pem.Decode(rest) {
 		cert, err := x509.ParseCertificate(block.Bytes)

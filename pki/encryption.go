@@ -187,7 +187,7 @@ func editEncryption(dir string,
 	edit func(*apiserverv1.EncryptionConfiguration) (bool, error)) (string, error) {
 	path := encryptionFile(dir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("create directory of certificates: %w", err)
+		return "", fmt.Errorf("create certificate directory: %w", err)
 	}
 	unlock, err := lock(dir)
 	if err != nil {

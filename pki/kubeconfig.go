@@ -115,7 +115,7 @@ func (i *issuer) ensureAdmin() error {
 		return fmt.Errorf("encode kubeconfig %q: %w", path, err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("create directory of kubeconfig: %w", err)
+		return fmt.Errorf("create kubeconfig directory: %w", err)
 	}
 	if err := atomicfile.Write(path, data, secret); err != nil {
 		return err

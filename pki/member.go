@@ -64,7 +64,7 @@ func (m Member) Subject(c NodeClient) pkix.Name {
 func (m Member) WriteAuthorities(cluster, services []byte) error {
 	for _, dir := range []string{m.StoreDir(), m.KubeletDir()} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("create directory of certificates: %w", err)
+			return fmt.Errorf("create certificate directory: %w", err)
 		}
 	}
 	f := m.Files()
@@ -111,9 +111,9 @@ func (m Member) Check() error {
 	}
 	for _, path := range paths {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("find credentials of the host: %q is missing; restore it from a backup, or run `slipway leave` and join again", path)
+			return fmt.Errorf("find host credentials: %q is missing; restore it from a backup, or run `slipway leave` and join again", path)
 		} else if err != nil {
-			return fmt.Errorf("find credentials of the host: %w", err)
+			return fmt.Errorf("find host credentials: %w", err)
 		}
 	}
 	return nil

@@ -92,7 +92,7 @@ type Credentials struct {
 func Ensure(spec Spec) (*Credentials, error) {
 	spec = spec.completed()
 	if err := os.MkdirAll(filepath.Join(spec.Dir, "node"), 0o700); err != nil {
-		return nil, fmt.Errorf("create directory of certificates: %w", err)
+		return nil, fmt.Errorf("create certificate directory: %w", err)
 	}
 	unlock, err := lock(spec.Dir)
 	if err != nil {

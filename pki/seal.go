@@ -49,15 +49,15 @@ var errSealed = errors.New("it was changed, or sealed with another authority of 
 func sealBox(dir string) (cipher.AEAD, error) {
 	secret, err := os.ReadFile(FilesIn(dir).CA.Key)
 	if err != nil {
-		return nil, fmt.Errorf("read key of the authority: %w", err)
+		return nil, fmt.Errorf("read CA key: %w", err)
 	}
 	key, err := hkdf.Key(sha256.New, secret, nil, sealPurpose, 32)
 	if err != nil {
-		return nil, fmt.Errorf("derive key of shared files: %w", err)
+		return nil, fmt.Errorf("derive shared file key: %w", err)
 	}
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return nil, fmt.Errorf("derive key of shared files: %w", err)
+		return nil, fmt.Errorf("derive shared file key: %w", err)
 	}
 	return cipher.NewGCM(block)
 }

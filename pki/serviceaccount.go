@@ -27,7 +27,7 @@ func (i *issuer) checkServiceAccounts() error {
 func (i *issuer) ensureServiceAccounts() error {
 	der, err := x509.MarshalPKIXPublicKey(i.keys[i.credentials.ServiceAccountKey].Public())
 	if err != nil {
-		return fmt.Errorf("encode public key of service accounts: %w", err)
+		return fmt.Errorf("encode service account public key: %w", err)
 	}
 	changed, err := writeIfDifferent(i.credentials.ServiceAccountPublicKey, encodePEM("PUBLIC KEY", der), public)
 	if changed && err == nil {

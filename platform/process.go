@@ -22,7 +22,7 @@ import (
 func RunControlPlane(ctx context.Context, h *host.Host) error {
 	memory.LimitGarbage()
 	if err := capability.Drop(kube.UnneededCapabilities()...); err != nil {
-		slog.Warn("cannot drop capabilities of the control plane", "error", err)
+		slog.Warn("cannot drop control plane capabilities", "error", err)
 	}
 	if err := h.Prepare(); err != nil {
 		return err

@@ -36,7 +36,7 @@ func (*Forward) Name() string { return "registry" }
 func (f *Forward) Run(ctx context.Context, ready func()) error {
 	authorities, err := os.ReadFile(f.CAFile)
 	if err != nil {
-		return fmt.Errorf("read authority of registry: %w", err)
+		return fmt.Errorf("read registry CA: %w", err)
 	}
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(authorities)

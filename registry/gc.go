@@ -33,7 +33,7 @@ func (s *server) collectGarbage(ctx context.Context, note func(string)) {
 			if projects {
 				err := s.removeDeleted(ctx, store)
 				if err != nil && ctx.Err() == nil {
-					slog.Warn("cannot remove content of deleted projects", "error", err)
+					slog.Warn("cannot remove the content of deleted projects", "error", err)
 				}
 				projects = err != nil || !s.namespaces.synced()
 			}

@@ -99,7 +99,7 @@ func (s *server) removeDeleted(ctx context.Context, store *store) error {
 	for _, parent := range []string{repositoriesDir, projectsDir} {
 		entries, err := store.driver.List(ctx, parent)
 		if err != nil && !missing(err) {
-			return fmt.Errorf("list projects of the registry: %w", err)
+			return fmt.Errorf("list registry projects: %w", err)
 		}
 		for _, entry := range entries {
 			projects[path.Base(entry)] = true

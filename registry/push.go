@@ -128,7 +128,7 @@ func mappingOf(ctx context.Context, store *store, t target,
 			return nil, err
 		}
 		if content.Config, err = store.smallBlob(ctx, t.repository(), digest.Digest(config), maxManifest); err != nil {
-			return nil, fmt.Errorf("read configuration of the pushed image: %w", err)
+			return nil, fmt.Errorf("read pushed image's configuration: %w", err)
 		}
 	}
 	image, err := record.Of(content)

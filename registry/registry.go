@@ -152,11 +152,11 @@ func (discard) Write(p []byte) (int, error) { return len(p), nil }
 func (r *Registry) server(ctx context.Context) (*server, error) {
 	images, err := imageclient.NewForConfig(r.Client)
 	if err != nil {
-		return nil, fmt.Errorf("create client of registry: %w", err)
+		return nil, fmt.Errorf("create registry client: %w", err)
 	}
 	reviews, err := authorizationclient.NewForConfig(r.Client)
 	if err != nil {
-		return nil, fmt.Errorf("create client of registry: %w", err)
+		return nil, fmt.Errorf("create registry client: %w", err)
 	}
 	settings, err := r.settings()
 	if err != nil {
@@ -189,7 +189,7 @@ func (r *Registry) server(ctx context.Context) (*server, error) {
 func (r *Registry) settings() (*configuration.Configuration, error) {
 	key, err := os.ReadFile(r.KeyFile)
 	if err != nil {
-		return nil, fmt.Errorf("read key of registry: %w", err)
+		return nil, fmt.Errorf("read registry key: %w", err)
 	}
 	secret := sha256.Sum256(append([]byte("uploads of the registry\n"), key...))
 	settings := &configuration.Configuration{Storage: maps.Clone(r.Storage), HTTP: configuration.HTTP{Secret: hex.EncodeToString(secret[:])}}

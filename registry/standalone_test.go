@@ -51,14 +51,14 @@ func TestUnsupportedConfigurationsAreRejected(t *testing.T) {
 			t.Errorf("%s: %v, want %q", content, err, want)
 		}
 	}
-	if _, err := ReadConfiguration("/nowhere"); err == nil || !strings.Contains(err.Error(), "read configuration of registry") {
+	if _, err := ReadConfiguration("/nowhere"); err == nil || !strings.Contains(err.Error(), "read registry configuration") {
 		t.Errorf("no file: %v", err)
 	}
 	settings, err := configured(t, "version: 0.1\nstorage: {filesystem: {rootdirectory: /proc/nowhere}}\nhttp: {addr: 'localhost:0'}")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := (&Standalone{settings}).Run(t.Context(), func() {}); err == nil || !strings.Contains(err.Error(), "create directory of registry") {
+	if err := (&Standalone{settings}).Run(t.Context(), func() {}); err == nil || !strings.Contains(err.Error(), "create registry directory") {
 		t.Errorf("storage that cannot be created: %v", err)
 	}
 }

@@ -74,7 +74,7 @@ func rejectPushes() configuration.Parameters {
 func ReadConfiguration(path string) (*configuration.Configuration, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("read configuration of registry: %w", err)
+		return nil, fmt.Errorf("read registry configuration: %w", err)
 	}
 	defer file.Close()
 	settings, err := configuration.Parse(file)
@@ -140,7 +140,7 @@ func prepareStorage(storage configuration.Storage) error {
 		return nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("create directory of registry: %w", err)
+		return fmt.Errorf("create registry directory: %w", err)
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	up := 1.0
 	rows, count, wrong, err := c.current()
 	if err != nil {
-		slog.Warn("cannot read statistics of HAProxy", "error", err)
+		slog.Warn("cannot read HAProxy statistics", "error", err)
 		up = 0
 	}
 	threshold := c.settings.Number("ROUTER_METRICS_HAPROXY_SERVER_THRESHOLD")

@@ -128,7 +128,7 @@ func (r *F5) Run(ctx context.Context, ready func()) error {
 func (v *view) watchNetwork(config *rest.Config) (networkinformers.SharedInformerFactory, error) {
 	client, err := networkclient.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("create client of networks: %w", err)
+		return nil, fmt.Errorf("create network client: %w", err)
 	}
 	factory := networkinformers.NewSharedInformerFactory(client, 0)
 	v.nodes, v.networks = v.factory.Core().V1().Nodes().Informer(), factory.Network().V1().ClusterNetworks().Informer()
@@ -189,7 +189,7 @@ func (s *f5Session) write(ctx context.Context, changed changes) {
 func (s *f5Session) sync(ctx context.Context) error {
 	authority, err := s.serviceCA()
 	if err != nil {
-		slog.Error("cannot read authorities of services; re-encrypt routes without their own authority are not served", "error", err)
+		slog.Error("cannot read service CAs; re-encrypt routes without their own authority are not served", "error", err)
 	}
 	return s.appliance.Sync(ctx, f5.State{
 		Routes: s.builder.State(), Services: s.services, ServiceCA: authority, Nodes: s.nodes(), VXLANPort: s.vxlanPort(),

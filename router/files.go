@@ -72,7 +72,7 @@ func (s *session) checkServiceCA() {
 		_, err = certificate.Authorities(string(content))
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		slog.Error("cannot read authorities of services; the previous ones stay in effect, or no pod of re-encrypt routes is trusted",
+		slog.Error("cannot read service CAs; the previous ones stay in effect, or no pod of re-encrypt routes is trusted",
 			"path", s.ServiceCA, "error", err)
 	}
 }

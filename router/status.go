@@ -74,7 +74,7 @@ func (w *statusWriter) run(ctx context.Context) error {
 				return nil
 			}
 			if err := w.write(ctx, verdict); err != nil && ctx.Err() == nil {
-				slog.Warn("cannot write status of route", "route", describe(verdict.Route), "error", err)
+				slog.Warn("cannot write route status", "route", describe(verdict.Route), "error", err)
 				retry = time.After(statusRetry)
 			}
 		}

@@ -126,7 +126,7 @@ func routes(config *rest.Config) (*rest.RESTClient, error) {
 	own.QPS, own.Burst = 100, 200 // high limits, because the router writes many statuses
 	client, err := rest.RESTClientFor(own)
 	if err != nil {
-		return nil, fmt.Errorf("create client of routes: %w", err)
+		return nil, fmt.Errorf("create route client: %w", err)
 	}
 	return client, nil
 }

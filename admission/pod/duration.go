@@ -64,7 +64,7 @@ func (d *duration) Admit(_ context.Context, a admission.Attributes, _ admission.
 		return nil
 	}
 	if !d.WaitForReady() {
-		return admission.NewForbidden(a, fmt.Errorf("the cache of namespaces is not ready; try again"))
+		return admission.NewForbidden(a, fmt.Errorf("the namespace cache is not ready; try again"))
 	}
 	namespace, err := d.namespaces.Get(a.GetNamespace())
 	if err != nil {

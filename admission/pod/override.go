@@ -85,7 +85,7 @@ func (o *override) Admit(_ context.Context, a admission.Attributes, _ admission.
 		return nil
 	}
 	if !o.WaitForReady() {
-		return admission.NewForbidden(a, fmt.Errorf("the cache of namespaces is not ready; try again"))
+		return admission.NewForbidden(a, fmt.Errorf("the namespace cache is not ready; try again"))
 	}
 	namespace, err := o.namespaces.Get(a.GetNamespace())
 	if err != nil {

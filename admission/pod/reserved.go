@@ -87,7 +87,7 @@ func (p *reserved) Validate(_ context.Context, a admission.Attributes, _ admissi
 		return nil
 	}
 	if !p.WaitForReady() {
-		return admission.NewForbidden(a, fmt.Errorf("the cache of quotas is not ready; try again"))
+		return admission.NewForbidden(a, fmt.Errorf("the quota cache is not ready; try again"))
 	}
 	quotas, err := p.quotas.ResourceQuotas(a.GetNamespace()).List(labels.Everything())
 	if err != nil {

@@ -58,7 +58,7 @@ func (e *endpoints) Validate(ctx context.Context, a admission.Attributes, _ admi
 		}
 		if owner := e.reserved.owner(address); owner != "" {
 			return admission.NewForbidden(a, fmt.Errorf("endpoint address %s is not allowed: it is in %s; "+
-				"let the service select pods, or use an address outside of the cluster", text, owner))
+				"let the service select pods, or use an address outside the cluster", text, owner))
 		}
 	}
 	return nil

@@ -130,7 +130,7 @@ func TestExternalIPRangerRejectsPlatformAddresses(t *testing.T) {
 		}
 	}
 	if err := plugin.Validate(t.Context(), request(balanced("203.0.113.5", corev1.LoadBalancerIPModeVIP), service(), services(), "joe", "status"), nil); err != nil {
-		t.Errorf("a load balancer address outside of the cluster: %v", err)
+		t.Errorf("a load balancer address outside the cluster: %v", err)
 	}
 }
 

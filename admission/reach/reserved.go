@@ -110,7 +110,7 @@ func (p *plugin) SetExternalKubeInformerFactory(factory informers.SharedInformer
 // ValidateInitialization returns an error if there is no informer.
 func (p *plugin) ValidateInitialization() error {
 	if p.err == nil && p.reserved.nodes == nil {
-		return fmt.Errorf("check addresses of services: no informer of nodes")
+		return fmt.Errorf("check service addresses: no node informer")
 	}
 	return p.err
 }
@@ -119,7 +119,7 @@ func (p *plugin) ValidateInitialization() error {
 // node addresses.
 func (p *plugin) ready(a admission.Attributes) error {
 	if !p.WaitForReady() {
-		return admission.NewForbidden(a, fmt.Errorf("the cache of nodes is not ready; try again"))
+		return admission.NewForbidden(a, fmt.Errorf("the node cache is not ready; try again"))
 	}
 	return nil
 }

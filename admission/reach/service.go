@@ -154,7 +154,7 @@ func (r *ranger) ownerOf(text string) string {
 
 // platforms returns the error message for a platform address.
 func platforms(kind, text, owner string) string {
-	return fmt.Sprintf("%s %s is in %s, which is not for services; choose an address outside of the cluster", kind, text, owner)
+	return fmt.Sprintf("%s %s is in %s, which is not for services; choose an address outside the cluster", kind, text, owner)
 }
 
 func within(networks []netip.Prefix, address netip.Addr) bool {

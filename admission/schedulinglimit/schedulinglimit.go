@@ -96,7 +96,7 @@ func (p *plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 		return admission.NewForbidden(a, fmt.Errorf("the affinity, topology spread constraints, tolerations and node selector of the pod have %d terms, requirements and values, the limit is %d: use labels that combine several conditions", cost, maxPod))
 	}
 	if !p.WaitForReady() {
-		return admission.NewForbidden(a, fmt.Errorf("the caches of pods are not ready; try again"))
+		return admission.NewForbidden(a, fmt.Errorf("the pod caches are not ready; try again"))
 	}
 	waiting, err := p.waiting(a.GetNamespace(), a.GetName())
 	if err != nil {

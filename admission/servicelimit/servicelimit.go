@@ -179,7 +179,7 @@ func (p *plugin) check(a admission.Attributes, l *ledger, limit int, unit, remed
 		return nil
 	}
 	if !p.WaitForReady() {
-		return admission.NewForbidden(a, fmt.Errorf("the caches of services are not ready; try again"))
+		return admission.NewForbidden(a, fmt.Errorf("the service caches are not ready; try again"))
 	}
 	of := key{kindOf(a.GetObject()), a.GetNamespace(), nameOf(a)}
 	r := reservation{counted{sourceOf(a.GetObject(), of), weight}, time.Now().Add(reservationTime)}

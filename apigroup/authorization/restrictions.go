@@ -109,7 +109,7 @@ func (r *restrict) Validate(ctx context.Context, a admission.Attributes, _ admis
 	list, err := r.stores[authorizationv1.Resource("rolebindingrestrictions")].List(
 		request.WithNamespace(ctx, a.GetNamespace()), &internalversion.ListOptions{ResourceVersion: "0"})
 	if err != nil {
-		return admission.NewForbidden(a, fmt.Errorf("list restrictions of the project: %w", err))
+		return admission.NewForbidden(a, fmt.Errorf("list project restrictions: %w", err))
 	}
 	restrictions := list.(*authorizationv1.RoleBindingRestrictionList).Items
 	if len(restrictions) == 0 {

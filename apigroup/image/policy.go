@@ -32,7 +32,7 @@ type policy struct {
 	deps    *apiserver.Deps // the server's dependencies, which it fills in before the first request
 
 	namespaces corelisters.NamespaceLister
-	// reads is nil outside of a request.
+	// reads is nil outside a request.
 	reads *reads
 }
 
@@ -128,7 +128,7 @@ const ignoreRules = "alpha.image.policy.openshift.io/ignore-rules"
 // without a name always applies.
 func (p *policy) ignored(name string) ([]string, error) {
 	if !p.WaitForReady() {
-		return nil, fmt.Errorf("the cache of namespaces is not ready; try again")
+		return nil, fmt.Errorf("the namespace cache is not ready; try again")
 	}
 	namespace, err := p.namespaces.Get(name)
 	if err != nil {

@@ -87,7 +87,7 @@ func (n *nodeSelector) selectorOf(a admission.Attributes) (*corev1.Pod, map[stri
 		return nil, nil, nil
 	}
 	if !n.WaitForReady() {
-		return nil, nil, admission.NewForbidden(a, fmt.Errorf("the cache of namespaces is not ready; try again"))
+		return nil, nil, admission.NewForbidden(a, fmt.Errorf("the namespace cache is not ready; try again"))
 	}
 	namespace, err := n.namespaces.Get(a.GetNamespace())
 	if err != nil {

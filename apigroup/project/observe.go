@@ -86,7 +86,7 @@ func version(object metav1.Object) uint64 {
 // ready waits until the index contains all existing namespaces.
 func (o *observer) ready(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), o.synced...) {
-		return fmt.Errorf("fill index of projects: %w", context.Cause(ctx))
+		return fmt.Errorf("fill project index: %w", context.Cause(ctx))
 	}
 	o.index.reset()
 	return nil

@@ -77,7 +77,7 @@ func (c *counter) Run(ctx context.Context) {
 			}
 		}
 		if err := c.countProjects(ctx, time.Now()); err != nil && ctx.Err() == nil {
-			slog.Warn("cannot count image streams of projects", "error", err)
+			slog.Warn("cannot count the projects' image streams", "error", err)
 		}
 	}, checkInterval)
 }

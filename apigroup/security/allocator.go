@@ -99,7 +99,7 @@ func (a *Allocator) prepare() (err error) {
 	a.ids, errs[0] = parseRange(a.UIDRange)
 	a.levels, errs[1] = parseLabels(a.MCSRange)
 	if err := errors.Join(errs[:]...); err != nil {
-		return fmt.Errorf("prepare allocation of ranges: %w", err)
+		return fmt.Errorf("prepare range allocation: %w", err)
 	}
 	a.client = a.Deps.Kube
 	a.allocated, a.owners = new(big.Int), map[string]int{}

@@ -55,7 +55,7 @@ func (d *deletionOrder) SetExternalKubeInformerFactory(f informers.SharedInforme
 // ValidateInitialization returns an error if no lister is set.
 func (d *deletionOrder) ValidateInitialization() error {
 	if d.namespaces == nil {
-		return errors.New("initialize " + ServiceBrokerDeletionOrder + ": no lister of namespaces")
+		return errors.New("initialize " + ServiceBrokerDeletionOrder + ": no namespace lister")
 	}
 	return nil
 }

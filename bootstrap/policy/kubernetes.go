@@ -27,7 +27,7 @@ type Kubernetes struct {
 func kubernetes() (*Kubernetes, error) {
 	policy := &Kubernetes{}
 	if err := json.Unmarshal(kubernetesText, policy); err != nil {
-		return nil, fmt.Errorf("read default policy of Kubernetes: %w", err)
+		return nil, fmt.Errorf("read default Kubernetes policy: %w", err)
 	}
 	return policy, nil
 }

@@ -145,7 +145,7 @@ func TestStoreWritesOneFile(t *testing.T) {
 		t.Errorf("%v, %q", err, content(dir, "app.war"))
 	}
 	if err := Store(t.Context(), strings.NewReader("content"), root, "../app.war", NewLimit()); err == nil {
-		t.Error("stored a file outside of the directory")
+		t.Error("stored a file outside the directory")
 	}
 }
 

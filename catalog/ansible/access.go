@@ -20,7 +20,7 @@ import (
 func (b *broker) mayRun(ctx context.Context, u user.Info, project string) error {
 	role, err := b.kube.RbacV1().ClusterRoles().Get(ctx, b.options.SandboxRole, metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("read the role of bundles, ansibleServiceBrokerConfig.sandboxRole: %w", err)
+		return fmt.Errorf("read bundle role, ansibleServiceBrokerConfig.sandboxRole: %w", err)
 	}
 	for i := range role.Rules {
 		for _, attributes := range requests(&role.Rules[i]) {

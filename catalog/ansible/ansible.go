@@ -94,7 +94,7 @@ func newBroker(deps apiserver.Deps, options Options) (*broker, error) {
 	b := &broker{options: options, loopback: loopback, kube: deps.Kube, authorizer: deps.Authorizer}
 	var err error
 	if b.images, err = imageclient.NewForConfig(loopback); err != nil {
-		return b, fmt.Errorf("create client of Ansible service broker: %w", err)
+		return b, fmt.Errorf("create Ansible service broker client: %w", err)
 	}
 	b.ordered = func(ctx context.Context, project, id string) (bool, error) {
 		instances, err := deps.Dynamic.Resource(serviceInstances).Namespace(project).List(ctx, metav1.ListOptions{})

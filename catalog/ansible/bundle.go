@@ -206,7 +206,7 @@ func specOf(image *imagev1.Image) (result spec, ok bool, err error) {
 	}
 	if len(image.DockerImageMetadata.Raw) > 0 {
 		if err := json.Unmarshal(image.DockerImageMetadata.Raw, &metadata); err != nil {
-			return result, false, fmt.Errorf("read metadata of image: %w", err)
+			return result, false, fmt.Errorf("read image metadata: %w", err)
 		}
 	}
 	label, ok := metadata.Config.Labels[specLabel]

@@ -89,7 +89,7 @@ func (b *broker) release(ctx context.Context, project, name string) error {
 func (b *broker) sweepHeld(ctx context.Context) error {
 	bindings, err := b.kube.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{LabelSelector: heldLabel})
 	if err != nil {
-		return fmt.Errorf("list role bindings of instances: %w", err)
+		return fmt.Errorf("list instance role bindings: %w", err)
 	}
 	for i := range bindings.Items {
 		binding := &bindings.Items[i]

@@ -30,7 +30,7 @@ const (
 // maxState is the maximum size of a bundle's state in the instance's record, as JSON, in bytes.
 const maxState = 256 << 10
 
-var errState = errors.New("the state of the bundle cannot be stored")
+var errState = errors.New("the bundle's state cannot be stored")
 
 // secretsOf returns the names of the secrets that the pods of a bundle mount.
 func (b *broker) secretsOf(stream string) (names []string) {

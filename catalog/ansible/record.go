@@ -92,7 +92,7 @@ func (b *broker) load(ctx context.Context, id string) (*record, error) {
 func (b *broker) selectRecords(ctx context.Context, selector string) (all []*record, err error) {
 	secrets, err := b.kube.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
-		return nil, fmt.Errorf("list the records of instances: %w", err)
+		return nil, fmt.Errorf("list instance records: %w", err)
 	}
 	for i := range secrets.Items {
 		rec, err := decodeSecret(&secrets.Items[i])

@@ -163,7 +163,7 @@ func (b *broker) importRegistry(ctx context.Context, r *Registry) error {
 func (b *broker) organization(ctx context.Context, r *Registry) ([]string, error) {
 	secrets, err := b.kube.CoreV1().Secrets(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("list credentials of registries: %w", err)
+		return nil, fmt.Errorf("list registry credentials: %w", err)
 	}
 	account, err := b.options.Pool.Open(namespace)
 	if err != nil {

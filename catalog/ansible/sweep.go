@@ -38,7 +38,7 @@ func (b *broker) sweepRegularly(ctx context.Context) {
 	for delay := firstRetry; ; {
 		err := b.importInTime(ctx)
 		if err != nil && ctx.Err() == nil {
-			slog.Warn("cannot import bundles of registries", "error", err)
+			slog.Warn("cannot import bundles from registries", "error", err)
 			delay = min(2*delay, sweepInterval)
 		}
 		if err == nil {

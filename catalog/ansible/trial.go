@@ -29,7 +29,7 @@ const resultAnnotation = "apb_test_result"
 const trialInterval = time.Second
 
 // ErrTestFailed means that the playbook of the test action failed.
-var ErrTestFailed = errors.New("the test of the bundle failed")
+var ErrTestFailed = errors.New("the bundle's test failed")
 
 // Trial runs a bundle's test action in a separate project.
 type Trial struct {
@@ -165,7 +165,7 @@ func resultOf(pod *corev1.Pod) error {
 	}
 	text := pod.Annotations[resultAnnotation]
 	if err := json.Unmarshal([]byte(text), &result); text != "" && err != nil {
-		return fmt.Errorf("read the result of the test: annotation %s: %w", resultAnnotation, err)
+		return fmt.Errorf("read test result: annotation %s: %w", resultAnnotation, err)
 	}
 	switch {
 	case result.Fail:

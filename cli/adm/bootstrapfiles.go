@@ -70,7 +70,7 @@ func writePolicyFile(file string, force bool) error {
 		return fmt.Errorf("write default policy: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		return fmt.Errorf("make directory of policy file: %w", err)
+		return fmt.Errorf("create policy file directory: %w", err)
 	}
 	mode := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
 	if !force {

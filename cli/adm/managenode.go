@@ -75,7 +75,7 @@ func (m *manageNode) validate(command *cobra.Command) error {
 	case len(m.names) == 0 && !m.selected:
 		return errors.New("name nodes, or select them with --selector")
 	case len(m.names) > 0 && m.selected:
-		return errors.New("use either names of nodes or --selector, not both")
+		return errors.New("use either node names or --selector, not both")
 	case mark == m.listPods:
 		return errors.New("no action: use --list-pods or --schedulable=BOOLEAN")
 	case m.podSelector != "" && !m.listPods:

@@ -86,11 +86,11 @@ func (p *pruning) command() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.BoolVar(&p.confirm, "confirm", false, "Remove the objects. Without it, only list them.")
+	flags.BoolVar(&p.confirm, "confirm", false, "Remove the objects. Without this flag, the command only lists them.")
 	flags.BoolVar(&p.keep.orphans, "orphans", false, "Also remove objects whose configuration is deleted.")
 	flags.DurationVar(&p.keep.younger, "keep-younger-than", time.Hour, "Keep younger objects.")
-	flags.IntVar(&p.keep.complete, "keep-complete", 5, "Number of complete objects to keep of each configuration.")
-	flags.IntVar(&p.keep.failed, "keep-failed", 1, "Number of failed objects to keep of each configuration.")
+	flags.IntVar(&p.keep.complete, "keep-complete", 5, "Number of complete objects to keep for each configuration.")
+	flags.IntVar(&p.keep.failed, "keep-failed", 1, "Number of failed objects to keep for each configuration.")
 	return command
 }
 

@@ -100,7 +100,7 @@ func NewKubeconfig() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&k.server, "master", "https://localhost:8443", "URL of the API server.")
 	flags.StringVar(&k.publicServer, "public-master", "", "URL of the API server for users, if it differs.")
-	flags.StringSliceVar(&authorities, "certificate-authority", []string{masterDir + "/ca.crt"}, "Files with the authorities of the API server's certificate.")
+	flags.StringSliceVar(&authorities, "certificate-authority", []string{masterDir + "/ca.crt"}, "Files with the CA certificates that verify the API server.")
 	flags.StringVar(&k.cert, "client-certificate", "", "Certificate file of the client.")
 	flags.StringVar(&k.key, "client-key", "", "Key file of the client.")
 	flags.StringVar(&k.namespace, "namespace", "default", "Namespace of the context.")
@@ -153,7 +153,7 @@ func NewClientConfig(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringSliceVar(&groups, "groups", nil, "Groups of the user.")
 	flags.StringVar(&k.server, "master", "https://localhost:8443", "URL of the API server.")
 	flags.StringVar(&k.publicServer, "public-master", "", "URL of the API server for users, if it differs.")
-	flags.StringSliceVar(&authorities, "certificate-authority", []string{masterDir + "/ca.crt"}, "Files with the authorities of the API server's certificate.")
+	flags.StringSliceVar(&authorities, "certificate-authority", []string{masterDir + "/ca.crt"}, "Files with the CA certificates that verify the API server.")
 	addDays(flags, &days, "expire-days", certificateDays)
 	return command
 }

@@ -55,7 +55,7 @@ func newMasterCerts(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringVar(&m.dir, "cert-dir", masterDir, "Directory to write to.")
 	flags.StringVar(&m.signer, "signer-name", defaultName("openshift-signer"), "Name of the signer.")
 	flags.Lookup("signer-name").DefValue = "openshift-signer@TIME"
-	flags.StringSliceVar(&m.authorities, "certificate-authority", nil, "Files with further authorities for the API server's certificate.")
+	flags.StringSliceVar(&m.authorities, "certificate-authority", nil, "Files with additional CA certificates that verify the API server.")
 	flags.StringVar(&m.server, "master", "https://localhost:8443", "URL of the API server.")
 	flags.StringVar(&m.publicServer, "public-master", "", "URL of the API server for users, if it differs.")
 	flags.StringSliceVar(&m.hosts, "hostnames", nil, "Names and addresses of the master.")

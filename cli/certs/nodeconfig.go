@@ -71,9 +71,9 @@ func (n *node) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&n.clientKey, "client-key", "", "Key of --client-certificate.")
 	flags.StringVar(&n.servingCert, "server-certificate", "", "Certificate of the node as a server, in place of a new one.")
 	flags.StringVar(&n.serverKey, "server-key", "", "Key of --server-certificate.")
-	flags.StringVar(&n.clientCA, "node-client-certificate-authority", masterDir+"/ca.crt", "File with the authorities of the node's clients.")
+	flags.StringVar(&n.clientCA, "node-client-certificate-authority", masterDir+"/ca.crt", "File with the CA certificates that verify the node's clients.")
 	flags.StringVar(&n.server, "master", "https://localhost:8443", "URL of the API server.")
-	flags.StringSliceVar(&n.authorities, "certificate-authority", []string{masterDir + "/ca.crt"}, "Files with the authorities of the API server's certificate.")
+	flags.StringSliceVar(&n.authorities, "certificate-authority", []string{masterDir + "/ca.crt"}, "Files with the CA certificates that verify the API server.")
 	addDays(flags, &n.days, "expire-days", certificateDays)
 }
 

@@ -99,7 +99,7 @@ func newKeyPair() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "create-key-pair",
 		Short: "Create a public/private key pair",
-		Long:  "Create an RSA key pair, such as the one that signs tokens of service accounts.",
+		Long:  "Create an RSA key pair, such as the one that signs service account tokens.",
 		Example: `  # Create a key pair
   oc adm ca create-key-pair --public-key=serviceaccounts.public.key --private-key=serviceaccounts.private.key`,
 		Run: run(func() error {

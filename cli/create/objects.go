@@ -127,7 +127,7 @@ func NewStreamTag(factory util.Factory, streams genericiooptions.IOStreams) *cob
 		flags: func(command *cobra.Command) {
 			flags := command.Flags()
 			flags.String("from", "", "Tag or image of a stream, as NAME:TAG or NAME@ID in this project, or as PROJECT/NAME:TAG.")
-			flags.String("from-image", "", "Image of a registry.")
+			flags.String("from-image", "", "Image in a registry.")
 			flags.Bool("reference", false, "Reference the image without importing it.")
 			flags.Bool("insecure", false, "Allow connections to the registry without TLS.")
 			flags.Bool("scheduled", false, "Import the image again periodically.")
@@ -205,7 +205,7 @@ func NewConfig(factory util.Factory, streams genericiooptions.IOStreams) *cobra.
 		Object: func(command *cobra.Command, args []string) (map[string]any, error) {
 			image, _ := command.Flags().GetString("image")
 			if image == "" {
-				return nil, errors.New("name the image of the container with --image")
+				return nil, errors.New("specify the container's image with --image")
 			}
 			labels := map[string]any{"deployment-config.name": args[0]}
 			container := map[string]any{"name": "default-container", "image": image}

@@ -25,7 +25,7 @@ func NewRollback(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 	command := &cobra.Command{
 		Use:   "rollback (dc/NAME | DEPLOYMENT) [--to-version=N]",
 		Short: "Revert part of an application back to a previous deployment",
-		Long: `Go back to the pods of an earlier deployment of a deployment config.
+		Long: `Roll a deployment config back to the pods of an earlier deployment.
 
 The command disables image triggers, because they could undo the rollback. To enable them again:
 oc set triggers dc/NAME --auto.`,

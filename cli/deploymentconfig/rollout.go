@@ -32,7 +32,7 @@ func NewRollout(factory util.Factory, streams genericiooptions.IOStreams) []*cob
 	}
 	latest := newDeploying(factory, streams, deploying{"latest dc/NAME", "Start a new rollout with the current images, even if nothing has changed", deploy})
 	latest.Flags().BoolVar(&retry, "again", false, "Start it even if a rollout is in progress, which the command cancels.")
-	latest.Flags().BoolVar(&dryRun, "dry-run", false, "Print what would be rolled out, and change nothing.")
+	latest.Flags().BoolVar(&dryRun, "dry-run", false, "Print what would be rolled out, without changing anything.")
 	return []*cobra.Command{
 		latest,
 		newDeploying(factory, streams, deploying{"cancel dc/NAME", "Cancel the rollout that is in progress", (*Client).Cancel}),

@@ -84,7 +84,7 @@ nodes, and deletes them; the other checks change nothing. Each problem has an ID
   # Check only the default cluster roles
   oc adm diagnostics clusterroles
 
-  # Check only the network, with connections to a server outside of the cluster
+  # Check only the network, with connections to a server outside the cluster
   oc adm diagnostics networkcheck --external-address=www.example.com:443`,
 		Args: cobra.ArbitraryArgs, // start reports unknown arguments in OpenShift 3's words
 		Run: func(command *cobra.Command, args []string) {
@@ -116,7 +116,7 @@ nodes, and deletes them; the other checks change nothing. Each problem has an ID
 func addFlags(command *cobra.Command) {
 	command.Flags().String("master-config", "", "File of the MasterConfig, for the check of external addresses.")
 	command.Flags().Bool("prevent-modification", false, "Skip NetworkCheck, which creates projects.")
-	command.Flags().String("external-address", "", "HOST:PORT of a server outside of the cluster, for NetworkCheck. Without it, NetworkCheck omits that connection.")
+	command.Flags().String("external-address", "", "HOST:PORT of a server outside the cluster, for NetworkCheck. Without it, NetworkCheck omits that connection.")
 	acceptOldFlags(command.Flags())
 }
 

@@ -253,14 +253,14 @@ func results(output io.Reader, probes []probe) (wrong []result, err error) {
 		text, message, failed := strings.Cut(strings.TrimSpace(line), " ")
 		number, err := strconv.Atoi(text)
 		if err != nil || number < 0 || number >= len(probes) {
-			return nil, fmt.Errorf("read result of a connection: %q", line)
+			return nil, fmt.Errorf("read connection result: %q", line)
 		}
 		if seen++; failed != probes[number].refused {
 			wrong = append(wrong, result{probes[number], message})
 		}
 	}
 	if seen != len(probes) {
-		return nil, fmt.Errorf("read results of connections: there are %d, want %d", seen, len(probes))
+		return nil, fmt.Errorf("read connection results: there are %d, want %d", seen, len(probes))
 	}
 	return wrong, nil
 }

@@ -175,7 +175,7 @@ func readList(file string) (lines []string, err error) {
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("read list of groups: %w", err)
+		return nil, fmt.Errorf("read group list: %w", err)
 	}
 	for line := range strings.Lines(string(content)) {
 		if line = strings.TrimPrefix(strings.TrimSpace(line), "group/"); line != "" {

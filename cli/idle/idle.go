@@ -136,7 +136,7 @@ func (o *command) services(ctx context.Context, namespace string, args []string)
 func names(file string) (all []string, err error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("read names of services: %w", err)
+		return nil, fmt.Errorf("read service names: %w", err)
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)

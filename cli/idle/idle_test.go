@@ -86,7 +86,7 @@ func TestServicesOfArgumentsAndFlags(t *testing.T) {
 		{"nothing", nil, nil, nil, "name services, or use one of"},
 		{"two ways", func(o *command) { o.all = true }, []string{"web"}, nil, "name services, or use one of"},
 		{"missing service", nil, []string{"none"}, nil, `"none" not found`},
-		{"missing file", func(o *command) { o.file = "/nowhere" }, nil, nil, "read names of services"},
+		{"missing file", func(o *command) { o.file = "/nowhere" }, nil, nil, "read service names"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := newCommand(t)

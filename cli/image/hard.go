@@ -28,10 +28,11 @@ func NewPruneRegistry(factory util.Factory, streams genericiooptions.IOStreams) 
 	p := &hardPruning{IOStreams: streams}
 	command := &cobra.Command{
 		Use: "registry", Short: "Remove unreferenced content from the registry's storage",
-		Long: `Remove manifests and layers from the cluster's registry to which no image of the API server refers: content of failed pushes,
-of images that were removed without the registry, and of deleted projects.
+		Long: `Remove manifests and layers that no image in the API server uses from the cluster's registry: content of failed pushes, of images
+that were removed only from the API server, and of deleted projects.
 
-Content that is younger than an hour stays, because a push in progress can need it. Pushes wait during the command. Without --confirm, the command lists the content and removes nothing.`,
+The command keeps content that is younger than an hour, because an unfinished push can need it. Pushes wait until the command ends. Without --confirm, the command
+lists the content and removes nothing.`,
 		Example: `  # List what the command would remove
   oc adm prune registry
 
@@ -51,7 +52,7 @@ Content that is younger than an hour stays, because a push in progress can need 
 		},
 	}
 	flags := command.Flags()
-	flags.BoolVar(&p.confirm, "confirm", false, "Remove the content. Without it, only list the content.")
+	flags.BoolVar(&p.confirm, "confirm", false, "Remove the content. Without this flag, the command only lists the content.")
 	p.at.flags(flags)
 	return command
 }

@@ -68,7 +68,7 @@ With --confirm, the command creates the stream or its tag. Then the argument can
 	flags.StringVar(&i.from, "from", "", "Image or repository to import from, instead of the current source of the tag")
 	flags.BoolVar(&i.confirm, "confirm", false, "Create the image stream, or change the source of the tag")
 	flags.BoolVar(&i.all, "all", false, "Import all tags of the repository")
-	flags.BoolVar(&i.dryRun, "dry-run", false, "Read the images of the registry without importing them")
+	flags.BoolVar(&i.dryRun, "dry-run", false, "Read the images in the registry without importing them")
 	flags.BoolVar(&i.insecure, "insecure", false, "Accept any certificate of the registry, and plain HTTP")
 	flags.BoolVar(&i.scheduled, "scheduled", false, "Import periodically")
 	flags.StringVar(&i.mode, "import-mode", "Legacy", "How to import an index: Legacy imports one image of it, PreserveOriginal all")

@@ -57,8 +57,8 @@ the registry's own name cannot be resolved.`,
 		},
 	}
 	flags := command.Flags()
-	flags.BoolVar(&p.confirm, "confirm", false, "Remove the images. Without it, only list them.")
-	flags.BoolVar(&p.keep.External, "all", true, "Also remove images of other registries, and their content in the cluster's registry.")
+	flags.BoolVar(&p.confirm, "confirm", false, "Remove the images. Without this flag, the command only lists them.")
+	flags.BoolVar(&p.keep.External, "all", true, "Also remove images from other registries, and their content in the cluster's registry.")
 	flags.IntVar(&p.keep.Revisions, "keep-tag-revisions", 3, "Number of images to keep in each tag's history.")
 	flags.DurationVar(&p.keep.Younger, "keep-younger-than", time.Hour, "Keep younger images and image streams, and images that were used by younger pods that ended.")
 	flags.BoolVar(&p.keep.OverSize, "prune-over-size-limit", false, "Remove images that exceed the limit range (openshift.io/Image) of their project.")

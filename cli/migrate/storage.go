@@ -100,16 +100,16 @@ func notStored() []schema.GroupResource {
 func stored(client discovery.DiscoveryInterface) (kinds []string, err error) {
 	lists, err := discovery.ServerPreferredResources(client)
 	if err != nil && len(lists) == 0 {
-		return nil, fmt.Errorf("list the kinds of the server: %w", err)
+		return nil, fmt.Errorf("list server kinds: %w", err)
 	}
 	if err != nil { // an aggregated API server is unavailable
-		return nil, fmt.Errorf("list the kinds of the server: %w; select some with --include", err)
+		return nil, fmt.Errorf("list server kinds: %w; select some with --include", err)
 	}
 	resources := notStored()
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
-			return nil, fmt.Errorf("list the kinds of the server: %w", err)
+			return nil, fmt.Errorf("list server kinds: %w", err)
 		}
 		for _, resource := range list.APIResources {
 			kind := schema.GroupResource{Group: version.Group, Resource: resource.Name}

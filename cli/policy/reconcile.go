@@ -50,7 +50,7 @@ func (r *reconcile) command(factory util.Factory, command *cobra.Command, find f
 		util.CheckErr(r.report(changes))
 	}
 	r.print.AddFlags(command)
-	command.Flags().BoolVar(&r.confirm, "confirm", false, "Make the changes. Without it, only print them.")
+	command.Flags().BoolVar(&r.confirm, "confirm", false, "Make the changes. Without this flag, the command only prints them.")
 	command.Flags().BoolVar(&r.additive, "additive-only", true, "Keep additions to the defaults.")
 	return command
 }

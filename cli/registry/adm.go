@@ -95,7 +95,7 @@ func printService(ctx context.Context, config *rest.Config, print *genericcliopt
 	}
 	existing, err := client.Services(metav1.NamespaceDefault).Get(ctx, "docker-registry", metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("read service of the registry: %w", err)
+		return fmt.Errorf("read registry service: %w", err)
 	}
 	return printer.PrintObj(&corev1.Service{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},

@@ -66,7 +66,7 @@ func (n *newSecret) run(ctx context.Context) error {
 func newSecretsNew(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	f := &secretOfFiles{newSecret: newSecret{factory: factory, IOStreams: streams}}
 	command := &cobra.Command{
-		Use: "new NAME [KEY=]FILE...", Short: "Create a secret of files", Args: cobra.MinimumNArgs(2),
+		Use: "new NAME [KEY=]FILE...", Short: "Create a secret from files", Args: cobra.MinimumNArgs(2),
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(f.validate(args))
 			f.complete(args, command.Flags().Changed("type"))

@@ -21,7 +21,7 @@ import (
 func NewSecrets(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use: "secrets", Aliases: []string{"secret"}, Short: "Manage secrets",
-		Long: "Manage secrets of service accounts, and secrets for Git repositories and registries.",
+		Long: "Manage service account secrets, and secrets for Git repositories and registries.",
 		Run:  util.DefaultSubCommandRun(streams.ErrOut),
 	}
 	add := newSecretsLink(factory, "add")

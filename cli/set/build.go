@@ -37,9 +37,9 @@ func newBuildSecret(factory util.Factory, streams genericiooptions.IOStreams) *c
 	}
 	t.addFlags(command)
 	flags := command.Flags()
-	flags.BoolVar(&s.push, "push", false, "Set the secret for the registry of the output.")
-	flags.BoolVar(&s.pull, "pull", false, "Set the secret for the registry of the builder or base image.")
-	flags.BoolVar(&s.source, "source", false, "Set the secret for the repository of the source.")
+	flags.BoolVar(&s.push, "push", false, "Set the secret for the output registry.")
+	flags.BoolVar(&s.pull, "pull", false, "Set the secret for the registry with the builder or base image.")
+	flags.BoolVar(&s.source, "source", false, "Set the secret for the source repository.")
 	flags.BoolVar(&s.remove, "remove", false, "Remove the secret from the build config.")
 	return command
 }
@@ -51,7 +51,7 @@ func (s *buildSecret) read(args []string) ([]string, error) {
 	case unnamed && !s.remove:
 		return nil, errors.New("a secret name must be specified, or --remove")
 	case !s.push && !s.pull && !s.source:
-		return nil, errors.New("specify the type of secret: --push, --pull or --source")
+		return nil, errors.New("specify the secret type: --push, --pull or --source")
 	case s.remove:
 		return args, nil
 	}

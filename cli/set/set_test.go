@@ -283,7 +283,7 @@ func TestBuildSecret(t *testing.T) {
 		},
 		{name: "remove", args: []string{"build-secret", "--pull", "--remove"}, file: "build", print: "{.spec.strategy.sourceStrategy.pullSecret}"},
 		{name: "no name", args: []string{"build-secret", "--push"}, file: "build", failure: "a secret name must be specified"},
-		{name: "no type", args: []string{"build-secret", "key"}, file: "build", failure: "specify the type of secret"},
+		{name: "no type", args: []string{"build-secret", "key"}, file: "build", failure: "specify the secret type"},
 		{name: "strategy without image", args: []string{"build-secret", "--pull", "key"}, file: "pipeline", failure: "does not pull an image"},
 	})
 }

@@ -33,7 +33,7 @@ func newTriggers(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 	command := &cobra.Command{
 		Use:   "triggers (-f FILENAME | TYPE/NAME) [--from-config|--from-image|--from-github|--from-webhook] [--auto|--manual|--remove|--remove-all]",
 		Short: "Update the triggers on one or more objects",
-		Long: `Print, set or remove the triggers of deployments and builds: changes of the configuration, new images of a tag, and webhooks.
+		Long: `Print, set or remove the triggers of deployments and builds: configuration changes, new images for a tag, and webhooks.
 
 Without flags, the command lists the triggers. --auto or --manual without other flags enables or disables all triggers. For a disabled image trigger,
 oc rollout latest still resolves the image. Deployments, stateful sets, daemon sets and cron jobs have image triggers in an annotation. Disabling the config change
@@ -62,7 +62,7 @@ trigger of a Deployment pauses it. Build configs also have webhook triggers, eac
 	t.addFlags(command)
 	flags := command.Flags()
 	flags.BoolVar(&s.config, "from-config", false, "The config change trigger.")
-	flags.StringVar(&s.image, "from-image", "", "The trigger for images of a tag, as [PROJECT/]STREAM:TAG.")
+	flags.StringVar(&s.image, "from-image", "", "The trigger for new images of a tag, as [PROJECT/]STREAM:TAG.")
 	flags.StringVarP(&s.containers, "containers", "c", "", "Names of the containers for the image, separated by commas.")
 	flags.BoolVar(&s.github, "from-github", false, "The trigger for GitHub webhooks, with a new secret.")
 	flags.BoolVar(&s.gitlab, "from-gitlab", false, "The trigger for GitLab webhooks, with a new secret.")

@@ -76,7 +76,7 @@ from the template, or are generated.`,
 	objects.AddOldPrintFlags(command)
 	flags.StringSliceVarP(&o.file, "filename", "f", nil, "File or URL of the template, or - for standard input.")
 	flags.StringArrayVarP(&o.pairs, "param", "p", nil, "Value of a parameter, as KEY=VALUE.")
-	flags.StringArrayVar(&o.files, "param-file", nil, "File with values of parameters, one KEY=VALUE on each line, or - for standard input.")
+	flags.StringArrayVar(&o.files, "param-file", nil, "File with parameter values, one KEY=VALUE on each line, or - for standard input.")
 	flags.BoolVar(&o.unknown, "ignore-unknown-parameters", false, "Ignore values that are not parameters of the template.")
 	flags.StringVarP(&o.labels, "labels", "l", "", "Labels for all objects, as KEY=VALUE,KEY=VALUE.")
 	flags.BoolVar(&o.list, "parameters", false, "Print only the template's parameters.")

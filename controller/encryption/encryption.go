@@ -99,7 +99,7 @@ func (r *Rewriter) rewrite(ctx context.Context, version string) (count int, err 
 	marks := client.CoreV1().ConfigMaps(Namespace)
 	mark, err := marks.Get(ctx, Name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return 0, fmt.Errorf("read version of the encryption: %w", err)
+		return 0, fmt.Errorf("read encryption version: %w", err)
 	}
 	if mark.Data[Key] == version {
 		return 0, nil
@@ -131,7 +131,7 @@ func (r *Rewriter) rewrite(ctx context.Context, version string) (count int, err 
 		_, err = marks.Create(ctx, next, metav1.CreateOptions{})
 	}
 	if err != nil {
-		return count, fmt.Errorf("write version of the encryption: %w", err)
+		return count, fmt.Errorf("write encryption version: %w", err)
 	}
 	return count, nil
 }
@@ -145,7 +145,7 @@ func Loaded(ctx context.Context, server *rest.Config, version string) (bool, err
 	}
 	metrics, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
-		return false, fmt.Errorf("request encryption configuration of the API server: %w", err)
+		return false, fmt.Errorf("request API server encryption configuration: %w", err)
 	}
 	return bytes.Contains(metrics, []byte(version)), nil
 }

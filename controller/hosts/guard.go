@@ -169,7 +169,7 @@ func (g *guard) refresh(ctx context.Context, maxAge time.Duration) {
 	hosts, err := g.register.read(ctx)
 	if err != nil {
 		// While etcd is unavailable, nodes continue to work with the previous state.
-		slog.Warn("cannot update the register of removed hosts", "error", err)
+		slog.Warn("cannot update the list of removed hosts", "error", err)
 		return
 	}
 	g.hosts, g.checked = hosts, time.Now()

@@ -88,7 +88,7 @@ func (r register) read(ctx context.Context) (map[string]Host, error) {
 		return map[string]Host{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read register of hosts: %w", err)
+		return nil, fmt.Errorf("read host register: %w", err)
 	}
 	return entries(object)
 }

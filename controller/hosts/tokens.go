@@ -226,7 +226,7 @@ func nodesOf(secret *corev1.Secret) map[string]string {
 func setNodes(secret *corev1.Secret, nodes map[string]string) error {
 	data, err := json.Marshal(nodes)
 	if err != nil {
-		return fmt.Errorf("encode nodes of token: %w", err)
+		return fmt.Errorf("encode token nodes: %w", err)
 	}
 	secret.Data[nodesKey] = data
 	return nil

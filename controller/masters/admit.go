@@ -78,7 +78,7 @@ func Remove(ctx context.Context, members Members, client kubernetes.Interface, n
 		if err := members.Remove(ctx, m.ID); err != nil && !errors.Is(err, etcdmember.ErrNotFound) {
 			return err
 		}
-		slog.Info("removed a member of etcd", "node", node)
+		slog.Info("removed an etcd member", "node", node)
 	}
 	return forget(ctx, client, node)
 }

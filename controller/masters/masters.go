@@ -72,7 +72,7 @@ func (m *Membership) Run(ctx context.Context, ready func()) error {
 	defer ticker.Stop()
 	for {
 		if err := m.reconcile(ctx); err != nil && ctx.Err() == nil {
-			slog.Warn("cannot check the members of etcd", "error", err)
+			slog.Warn("cannot check the etcd members", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -104,7 +104,7 @@ func (m *Membership) reconcile(ctx context.Context) error {
 	states := m.observe(ctx, members, time.Now())
 	var errs []error
 	for _, l := range expelled(states, time.Now()) {
-		slog.Warn("expelled a member of etcd that makes no progress", "address", l.PeerURL, "node", l.Name)
+		slog.Warn("expelled an etcd member that makes no progress", "address", l.PeerURL, "node", l.Name)
 		errs = append(errs, m.Members.Remove(ctx, l.ID))
 	}
 	for _, l := range promoted(states, voters) {

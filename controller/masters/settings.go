@@ -60,7 +60,7 @@ func (s *Settings) Run(ctx context.Context, ready func()) error {
 		text, err := s.compare(ctx)
 		switch {
 		case err != nil && ctx.Err() == nil:
-			slog.Warn("cannot compare the settings of the masters", "error", err)
+			slog.Warn("cannot compare the masters' settings", "error", err)
 		case err == nil:
 			s.equal.Store(text == "")
 		}

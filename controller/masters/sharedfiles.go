@@ -82,7 +82,7 @@ func (f *SharedFiles) Run(ctx context.Context, ready func()) error {
 			unlock()
 		}
 		if err != nil {
-			slog.Warn("cannot write a file of another master", "error", err)
+			slog.Warn("cannot write another master's file", "error", err)
 		}
 	}
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -211,7 +211,7 @@ func (f *SharedFiles) record(versions map[string]string, key string, content []b
 	versions[key] = hash(content)
 	data, err := json.Marshal(versions)
 	if err != nil {
-		return fmt.Errorf("encode versions of shared files: %w", err)
+		return fmt.Errorf("encode shared file versions: %w", err)
 	}
 	return atomicfile.Write(f.Record, data, 0o600)
 }

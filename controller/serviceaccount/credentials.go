@@ -60,7 +60,7 @@ func (s *Secrets) ensureCredentials(ctx context.Context, account *corev1.Service
 			Data: map[string][]byte{corev1.DockerConfigKey: content},
 		}, metav1.CreateOptions{})
 		if err != nil {
-			return nil, fmt.Errorf("create registry credentials of service account: %w", err)
+			return nil, fmt.Errorf("create service account registry credentials: %w", err)
 		}
 		return created, nil
 	}
@@ -71,7 +71,7 @@ func (s *Secrets) ensureCredentials(ctx context.Context, account *corev1.Service
 	updated.Data = map[string][]byte{corev1.DockerConfigKey: content}
 	updated.Annotations[tokenValue] = string(value)
 	if updated, err = secrets.Update(ctx, updated, metav1.UpdateOptions{}); err != nil {
-		return nil, fmt.Errorf("update registry credentials of service account: %w", err)
+		return nil, fmt.Errorf("update service account registry credentials: %w", err)
 	}
 	return updated, nil
 }

@@ -75,7 +75,7 @@ func (s *Secrets) ensureToken(ctx context.Context, account *corev1.ServiceAccoun
 		Type: corev1.SecretTypeServiceAccountToken,
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("create token of service account: %w", err)
+		return nil, fmt.Errorf("create service account token: %w", err)
 	}
 	return created, nil
 }
@@ -102,7 +102,7 @@ func (s *Secrets) find(ctx context.Context, informer cache.SharedIndexInformer, 
 	}
 	list, err := s.client.CoreV1().Secrets(account.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "type=" + string(secretType)})
 	if err != nil {
-		return lookup{err: fmt.Errorf("list secrets of service account: %w", err)}
+		return lookup{err: fmt.Errorf("list service account secrets: %w", err)}
 	}
 	secrets = nil
 	for i := range list.Items {

@@ -100,7 +100,7 @@ func (c *Certificates) ensureSecret(ctx context.Context, service *corev1.Service
 	}
 	cert, err := signer.issue(hosts)
 	if err != nil {
-		return fmt.Errorf("issue certificate of service: %w", err)
+		return fmt.Errorf("issue service certificate: %w", err)
 	}
 	setCertificate(secret, service, cert)
 	if exists {

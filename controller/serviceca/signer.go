@@ -38,7 +38,7 @@ const maxCommonName = 64
 func (c *Certificates) loadSigner() (*signer, error) {
 	pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
 	if err != nil {
-		return nil, fmt.Errorf("read signer of services' certificates: %w", err)
+		return nil, fmt.Errorf("read service certificate signer: %w", err)
 	}
 	return &signer{cert: pair.Leaf, key: pair.PrivateKey, now: c.now()}, nil
 }

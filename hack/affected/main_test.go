@@ -28,7 +28,7 @@ func TestChangedPackages(t *testing.T) {
 		{"nothing", "", ""},
 		{"file of a package", "cli/cli.go", "cli internal/repocheck"},
 		{"data below a package", "cli/testdata/login/a.txt", "cli internal/repocheck"},
-		{"file outside of packages", "docs/compat.md", "internal/repocheck"},
+		{"file outside packages", "docs/compat.md", "internal/repocheck"},
 		{"scenario", "test/scenario/boot/boot_test.go", "internal/repocheck"},
 		{"requirements", "go.mod", "cli internal/redact internal/repocheck"},
 	}

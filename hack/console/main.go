@@ -61,7 +61,7 @@ func newBuild(root string) *build {
 func (b *build) run(ctx context.Context) error {
 	sources, err := b.sources()
 	if err != nil {
-		return fmt.Errorf("read sources of the web console: %w", err)
+		return fmt.Errorf("read web console sources: %w", err)
 	}
 	if current(filepath.Join(b.dist, inputsFile), sources) {
 		return nil
@@ -75,7 +75,7 @@ func (b *build) run(ctx context.Context) error {
 	}
 	size, err := b.publish()
 	if err != nil {
-		return fmt.Errorf("write files of the web console: %w", err)
+		return fmt.Errorf("write web console files: %w", err)
 	}
 	if err := atomicfile.Write(filepath.Join(b.dist, inputsFile), []byte(sources), 0o644); err != nil {
 		return err

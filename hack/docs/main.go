@@ -48,7 +48,7 @@ func write(root, out string) error {
 	for name, text := range all {
 		path := filepath.Join(out, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return fmt.Errorf("create directory of page: %w", err)
+			return fmt.Errorf("create page directory: %w", err)
 		}
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			return fmt.Errorf("write page: %w", err)

@@ -26,7 +26,7 @@ func writeRecord(path string, run testRun) error {
 		return fmt.Errorf("encode times: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return fmt.Errorf("create directory of the times: %w", err)
+		return fmt.Errorf("create times directory: %w", err)
 	}
 	if err := os.WriteFile(path, append(content, '\n'), recordFileMode); err != nil {
 		return fmt.Errorf("write times: %w", err)

@@ -33,7 +33,7 @@ func writeFigures(w io.Writer, sources []source) {
 	writeTests(w, sources)
 	writeWidth(w, sources)
 	runs, places := repetitions(sources)
-	fmt.Fprintf(w, "\nRepetitions: %d runs of %d or more equal lines of code, outside of tests\n", len(runs), repeatedLines)
+	fmt.Fprintf(w, "\nRepetitions: %d runs of %d or more equal lines of code, outside tests\n", len(runs), repeatedLines)
 	for _, run := range runs[:min(len(runs), maxRows)] {
 		fmt.Fprintf(w, "%8d  lines  %s\n", run.size, places[run.name])
 	}

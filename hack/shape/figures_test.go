@@ -49,7 +49,7 @@ func TestFigures(t *testing.T) {
 		"0.00  storage/csi (1 lines)",
 		"0.48  all, with the 1 lines of test/",
 		"ones included: 1\n       1  storage/csi",
-		"Repetitions: 1 runs of 6 or more equal lines of code, outside of tests\n       6  lines  pki/a.go:6, pki/b.go:6",
+		"Repetitions: 1 runs of 6 or more equal lines of code, outside tests\n       6  lines  pki/a.go:6, pki/b.go:6",
 		"several aliases: 1\n          errors: x, y",
 	} {
 		if !strings.Contains(out.String(), want) {
@@ -66,7 +66,7 @@ func TestStructureListsMisplacedCode(t *testing.T) {
 		"apigroup/apps/a.go":      "package apps" + queue,
 		"apigroup/apps/a_test.go": "package apps" + queue,
 	}))
-	if want := "Work queues outside of controller: 1\n          apigroup/apps/a.go:3\n\nInformer"; !strings.Contains(out.String(), want) {
+	if want := "Work queues outside controller: 1\n          apigroup/apps/a.go:3\n\nInformer"; !strings.Contains(out.String(), want) {
 		t.Errorf("structure lacks %q:\n%s", want, out.String())
 	}
 }

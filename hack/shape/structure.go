@@ -25,10 +25,10 @@ func constructs() []construct {
 		return construct{title, regexp.MustCompile(pattern), outside}
 	}
 	return []construct{
-		of("Work queues outside of controller", `\bworkqueue\.New`, "controller/"),
-		of("Informer factories outside of controller/deps.go", `\bNew(?:Filtered)?SharedInformerFactory`, "controller/deps.go", "cli/"),
-		of("Clients from a kubeconfig outside of cli", `\bclientcmd\.(?:BuildConfig|RESTConfig)`, "cli/", "examples/"),
-		of("Clients from a configuration outside of cli and controller/deps.go", `\.NewForConfig\(`, "controller/deps.go", "cli/", "examples/"),
+		of("Work queues outside controller", `\bworkqueue\.New`, "controller/"),
+		of("Informer factories outside controller/deps.go", `\bNew(?:Filtered)?SharedInformerFactory`, "controller/deps.go", "cli/"),
+		of("Clients from a kubeconfig outside cli", `\bclientcmd\.(?:BuildConfig|RESTConfig)`, "cli/", "examples/"),
+		of("Clients from a configuration outside cli and controller/deps.go", `\.NewForConfig\(`, "controller/deps.go", "cli/", "examples/"),
 		of("Readers of tar archives", `\btar\.NewReader\(`),
 	}
 }

@@ -91,11 +91,11 @@ func connect(config clientv3.Config) (*clientv3.Client, error) {
 func (c Client) TLS() (*tls.Config, error) {
 	certificate, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
 	if err != nil {
-		return nil, fmt.Errorf("read client certificate of etcd: %w", err)
+		return nil, fmt.Errorf("read etcd client certificate: %w", err)
 	}
 	authority, err := os.ReadFile(c.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("read certificate authority of etcd: %w", err)
+		return nil, fmt.Errorf("read etcd certificate authority: %w", err)
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(authority)
@@ -114,7 +114,7 @@ func (c Client) List(ctx context.Context) ([]Member, error) {
 	defer client.Close()
 	response, err := client.MemberList(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list members of etcd: %w", err)
+		return nil, fmt.Errorf("list etcd members: %w", err)
 	}
 	return members(response.Members), nil
 }
@@ -230,11 +230,11 @@ func (c Client) Snapshot(ctx context.Context, timeout time.Duration, out io.Writ
 	defer cancel()
 	stream, err := client.Snapshot(ctx)
 	if err != nil {
-		return fmt.Errorf("copy database of etcd: %w", err)
+		return fmt.Errorf("copy etcd database: %w", err)
 	}
 	defer stream.Close()
 	if _, err := io.Copy(out, stream); err != nil {
-		return fmt.Errorf("copy database of etcd: %w", err)
+		return fmt.Errorf("copy etcd database: %w", err)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (c Client) Compact(ctx context.Context) error {
 	defer client.Close()
 	current, err := client.Get(ctx, "\x00", clientv3.WithCountOnly())
 	if err != nil {
-		return fmt.Errorf("read revision of etcd: %w", err)
+		return fmt.Errorf("read etcd revision: %w", err)
 	}
 	_, err = client.Compact(ctx, current.Header.Revision, clientv3.WithCompactPhysical())
 	if err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
@@ -65,7 +65,7 @@ func (c Client) Full(ctx context.Context) (bool, error) {
 	defer client.Close()
 	response, err := client.AlarmList(ctx)
 	if err != nil {
-		return false, fmt.Errorf("list alarms of etcd: %w", err)
+		return false, fmt.Errorf("list etcd alarms: %w", err)
 	}
 	for _, alarm := range response.Alarms {
 		if alarm.Alarm == etcdserverpb.AlarmType_NOSPACE {
@@ -85,7 +85,7 @@ func (c Client) Disarm(ctx context.Context) error {
 	defer client.Close()
 	response, err := client.AlarmList(ctx)
 	if err != nil {
-		return fmt.Errorf("list alarms of etcd: %w", err)
+		return fmt.Errorf("list etcd alarms: %w", err)
 	}
 	for _, alarm := range response.Alarms {
 		if alarm.Alarm != etcdserverpb.AlarmType_NOSPACE {

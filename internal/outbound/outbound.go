@@ -154,7 +154,7 @@ func (d *Dialer) Allowed(address netip.Addr) bool {
 func (d *Dialer) hostNetworks() ([]netip.Prefix, error) {
 	addresses, err := d.interfaces()
 	if err != nil {
-		return nil, fmt.Errorf("list addresses of the host: %w", err)
+		return nil, fmt.Errorf("list host addresses: %w", err)
 	}
 	var networks []netip.Prefix
 	for _, address := range addresses {

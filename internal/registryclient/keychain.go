@@ -51,7 +51,7 @@ func KeychainOf(secrets []corev1.Secret) (Keychain, error) {
 func KeychainOfFile(path string) (Keychain, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read credentials of registries: %w", err)
+		return nil, fmt.Errorf("read registry credentials: %w", err)
 	}
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(content, &keys); err != nil {

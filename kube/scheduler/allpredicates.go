@@ -28,7 +28,7 @@ func newAllPredicates(names []string, registry frameworkruntime.Registry) namedF
 		return func(ctx context.Context, _ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 			defaults, err := latest.Default()
 			if err != nil {
-				return nil, fmt.Errorf("read default arguments of plugins: %w", err)
+				return nil, fmt.Errorf("read default plugin arguments: %w", err)
 			}
 			arguments := map[string]runtime.Object{}
 			for _, plugin := range defaults.Profiles[0].PluginConfig {

@@ -46,7 +46,7 @@ func NewMetrics() (*Metrics, error) {
 	}
 	for _, metric := range []metrics.Registerable{m.seconds, m.errors, m.inFlight, m.scans, m.scanSeconds} {
 		if err := legacyregistry.Register(metric); err != nil {
-			return nil, fmt.Errorf("register metrics of FlexVolume: %w", err)
+			return nil, fmt.Errorf("register FlexVolume metrics: %w", err)
 		}
 	}
 	return m, nil

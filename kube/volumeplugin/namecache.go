@@ -112,7 +112,7 @@ func (n *nameCache) get(key string, fetch func() (string, error)) (string, error
 	case <-a.done:
 		return a.name, a.err
 	case <-wait.C:
-		return "", fmt.Errorf("get name of volume: getvolumename has been running for %s", time.Since(a.start).Round(time.Second))
+		return "", fmt.Errorf("get volume name: getvolumename has been running for %s", time.Since(a.start).Round(time.Second))
 	}
 }
 

@@ -64,7 +64,7 @@ func (v podVolume) hasRecord() bool {
 // removeRecord removes the volume's record.
 func (v podVolume) removeRecord() error {
 	if err := os.Remove(v.recordPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove record of volume: %w", err)
+		return fmt.Errorf("remove volume record: %w", err)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (p *plugin) ConstructVolumeSpec(volumeName, mountPath string) (volume.Recon
 		return volume.ReconstructedVolume{Spec: record{}.spec(p.name, volumeName)}, nil
 	}
 	if err != nil {
-		return volume.ReconstructedVolume{}, fmt.Errorf("read record of volume: %w", err)
+		return volume.ReconstructedVolume{}, fmt.Errorf("read volume record: %w", err)
 	}
 	var r record
 	if err := json.Unmarshal(content, &r); err != nil {

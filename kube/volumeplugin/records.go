@@ -98,7 +98,7 @@ func (d directory) otherNodes(a attachment) (nodes []string, err error) {
 	dir := filepath.Join(string(d), flexvolume.EscapeName(a.driver))
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read records of attachments: %w", err)
+		return nil, fmt.Errorf("read attachment records: %w", err)
 	}
 	for _, entry := range entries {
 		other := attachment{driver: a.driver, node: entry.Name(), volume: a.volume}

@@ -143,7 +143,7 @@ func (r *Report) current(published report) report {
 	for _, dir := range r.KeepDirs {
 		calls, err := flexvolume.FailedReleases(dir)
 		if err != nil {
-			slog.Warn("cannot read calls of FlexVolume drivers", "error", err)
+			slog.Warn("cannot read FlexVolume driver calls", "error", err)
 		}
 		for _, call := range calls {
 			message := call.Message

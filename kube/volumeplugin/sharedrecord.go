@@ -56,7 +56,7 @@ func (r *SharedRecords) list(ctx context.Context) (list []attachment, err error)
 func (r *SharedRecords) all(ctx context.Context) ([]corev1.ConfigMap, error) {
 	list, err := r.Client.CoreV1().ConfigMaps(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: recordLabel})
 	if err != nil {
-		return nil, fmt.Errorf("list records of attachments: %w", err)
+		return nil, fmt.Errorf("list attachment records: %w", err)
 	}
 	return list.Items, nil
 }

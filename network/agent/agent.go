@@ -200,10 +200,10 @@ func (a *Agent) apply(ctx context.Context, subnet netip.Prefix, cluster *cluster
 	config := a.pluginConfig(subnet)
 	changes, err := cni.Reconcile(ctx, config)
 	if err != nil {
-		return fmt.Errorf("reconcile network of pods: %w", err)
+		return fmt.Errorf("reconcile pod network: %w", err)
 	}
 	if changes > 0 {
-		slog.Info("repaired network of pods", "changes", changes)
+		slog.Info("repaired pod network", "changes", changes)
 	}
 	return a.writeConfig(config)
 }

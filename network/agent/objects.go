@@ -41,7 +41,7 @@ func (a *Agent) watchNetwork(ctx context.Context, tasks *sync.WaitGroup) (*netwo
 			AddFunc: notify, UpdateFunc: func(_, object any) { notify(object) }, DeleteFunc: notify,
 		})
 		if err != nil {
-			return nil, fmt.Errorf("watch objects of the pod network: %w", err)
+			return nil, fmt.Errorf("watch pod network objects: %w", err)
 		}
 		tasks.Go(func() { informer.RunWithContext(ctx) })
 	}

@@ -173,7 +173,7 @@ func restoreSysctls(path string) error {
 		return err
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove record of sysctls: %w", err)
+		return fmt.Errorf("remove sysctl record: %w", err)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func Run(ctx context.Context, devices []Device, out io.Writer, filter Filter, li
 		}
 		handles = append(handles, handle)
 		if err := f.add(out, device); err != nil {
-			return 0, fmt.Errorf("write header of capture: %w", err)
+			return 0, fmt.Errorf("write capture header: %w", err)
 		}
 	}
 	started()

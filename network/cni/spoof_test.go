@@ -20,7 +20,7 @@ import (
 )
 
 // Payloads of the frames that the tests send.
-const forged, honest = "forged", "honest"
+const forged, valid = "forged", "valid"
 
 var broadcast = net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}
 
@@ -77,7 +77,7 @@ func icmp6(kind byte) []byte {
 func (s *spoofing) frames() map[string][]byte {
 	const ipv4, arpType, vlan, ipv6 = unix.ETH_P_IP, unix.ETH_P_ARP, unix.ETH_P_8021Q, unix.ETH_P_IPV6
 	allNodes, spanningTree := net.HardwareAddr{0x33, 0x33, 0, 0, 0, 1}, net.HardwareAddr{1, 0x80, 0xc2, 0, 0, 0}
-	honest := datagram(s.malloryAddress, s.aliceAddress)
+	valid := datagram(s.malloryAddress, s.aliceAddress)
 	tag := []byte{0, 7, 8, 0}
 	return map[string][]byte{
 		"ARP reply for the gateway":          ethernet(s.aliceMAC, s.malloryMAC, arpType, arp(2, s.gateway, s.malloryMAC, s.aliceAddress)),
@@ -88,13 +88,13 @@ func (s *spoofing) frames() map[string][]byte {
 		"packet of another pod":              ethernet(s.gatewayMAC, s.malloryMAC, ipv4, datagram(s.aliceAddress, s.gateway)),
 		"packet of the gateway to a pod":     ethernet(s.gatewayMAC, s.malloryMAC, ipv4, datagram(s.gateway, s.aliceAddress)),
 		"packet of the gateway":              ethernet(s.aliceMAC, s.gatewayMAC, ipv4, datagram(s.gateway, s.aliceAddress)),
-		"packet past the host":               ethernet(s.aliceMAC, s.malloryMAC, ipv4, honest),
-		"packet from another MAC address":    ethernet(s.gatewayMAC, s.foreignAddress, ipv4, honest),
-		"packet from another pod's MAC":      ethernet(s.gatewayMAC, s.aliceMAC, ipv4, honest),
-		"packet with a VLAN tag":             ethernet(s.gatewayMAC, s.malloryMAC, vlan, tag, honest),
-		"packet with a VLAN tag to a pod":    ethernet(s.aliceMAC, s.malloryMAC, vlan, tag, honest),
-		"packet with VLAN tag 0":             ethernet(s.gatewayMAC, s.malloryMAC, vlan, []byte{0, 0, 8, 0}, honest),
-		"packet with two VLAN tags":          ethernet(s.gatewayMAC, s.malloryMAC, unix.ETH_P_8021AD, []byte{0, 7, 0x81, 0}, tag, honest),
+		"packet past the host":               ethernet(s.aliceMAC, s.malloryMAC, ipv4, valid),
+		"packet from another MAC address":    ethernet(s.gatewayMAC, s.foreignAddress, ipv4, valid),
+		"packet from another pod's MAC":      ethernet(s.gatewayMAC, s.aliceMAC, ipv4, valid),
+		"packet with a VLAN tag":             ethernet(s.gatewayMAC, s.malloryMAC, vlan, tag, valid),
+		"packet with a VLAN tag to a pod":    ethernet(s.aliceMAC, s.malloryMAC, vlan, tag, valid),
+		"packet with VLAN tag 0":             ethernet(s.gatewayMAC, s.malloryMAC, vlan, []byte{0, 0, 8, 0}, valid),
+		"packet with two VLAN tags":          ethernet(s.gatewayMAC, s.malloryMAC, unix.ETH_P_8021AD, []byte{0, 7, 0x81, 0}, tag, valid),
 		"broadcast":                          ethernet(broadcast, s.malloryMAC, ipv4, datagram(s.malloryAddress, netip.MustParseAddr("255.255.255.255"))),
 		"multicast":                          ethernet(net.HardwareAddr{1, 0, 0x5e, 0, 0, 1}, s.malloryMAC, ipv4, datagram(s.malloryAddress, netip.MustParseAddr("224.0.0.1"))),
 		"IPv6 router advertisement":          ethernet(allNodes, s.malloryMAC, ipv6, icmp6(134)),
@@ -128,7 +128,7 @@ func (s *spoofing) packetSocket(in hosttest.Namespace, device string) (fd int) {
 	return fd
 }
 
-// readFrames reads frames until it receives an honest frame, and returns the names of the forged
+// readFrames reads frames until it receives a valid frame, and returns the names of the forged
 // frames that it received before that.
 func (s *spoofing) readFrames(fd int) (names []string) {
 	s.Helper()
@@ -136,18 +136,18 @@ func (s *spoofing) readFrames(fd int) (names []string) {
 	for {
 		n, err := unix.Read(fd, buffer)
 		if err != nil {
-			s.Fatalf("no honest packet arrives: %v", err)
+			s.Fatalf("no valid packet arrives: %v", err)
 		}
 		if _, name, isForged := bytes.Cut(buffer[:n], []byte(forged)); isForged {
 			names = append(names, string(name))
 		}
-		if bytes.Contains(buffer[:n], []byte(honest)) {
+		if bytes.Contains(buffer[:n], []byte(valid)) {
 			return names
 		}
 	}
 }
 
-// send sends an honest datagram after the forged frames.
+// send sends a valid datagram after the forged frames.
 func (s *spoofing) send(to netip.Addr) {
 	s.Helper()
 	s.mallory.Do(s.T, func() error {
@@ -156,7 +156,7 @@ func (s *spoofing) send(to netip.Addr) {
 			return err
 		}
 		defer conn.Close()
-		_, err = conn.Write([]byte(honest))
+		_, err = conn.Write([]byte(valid))
 		return err
 	})
 }

@@ -50,7 +50,7 @@ func newCluster(config *rest.Config, domain string) (*cluster, error) {
 }
 
 // labelsOf returns the labels of a name that precede the cluster domain, in lower case. ok is false
-// for the domain itself and for names outside of it.
+// for the domain itself and for names outside it.
 func (c *cluster) labelsOf(name string) (labels []string, ok bool) {
 	front, ok := strings.CutSuffix(strings.ToLower(name), "."+c.domain)
 	if !ok || front == "" {
@@ -82,7 +82,7 @@ type kubeconfig = clientcmd.ClientConfig
 
 func (f fixedConfig) ClientConfig() (*rest.Config, error) {
 	if f.config == nil {
-		return nil, errors.New("the configuration of the API client is missing")
+		return nil, errors.New("the API client's configuration is missing")
 	}
 	config := rest.CopyConfig(f.config)
 	config.UserAgent = "slipway-dns"

@@ -32,7 +32,7 @@ type upstreams struct {
 
 const pollInterval = 5 * time.Second
 
-var errNoUpstream = errors.New("no resolver for names outside of the cluster: add one to the host's resolv.conf")
+var errNoUpstream = errors.New("no resolver for names outside the cluster: add one to the host's resolv.conf")
 
 func newUpstreams(self string, fixed []string, resolvConf string) (*upstreams, error) {
 	address, err := netip.ParseAddrPort(self)

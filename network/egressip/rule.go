@@ -31,7 +31,7 @@ func rule(family ipfamily.Family) *netlink.Rule {
 // project has egress addresses in the family.
 func EnsureRule(family ipfamily.Family) error {
 	if err := netlink.RuleAdd(rule(family)); err != nil && !errors.Is(err, unix.EEXIST) {
-		return fmt.Errorf("add rule of routes to the outside: %w", err)
+		return fmt.Errorf("add external route rule: %w", err)
 	}
 	return nil
 }
@@ -44,7 +44,7 @@ func RemoveRule(family ipfamily.Family) error {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("remove rule of routes to the outside: %w", err)
+			return fmt.Errorf("remove external route rule: %w", err)
 		}
 	}
 }

@@ -106,12 +106,12 @@ func routeResponses(cluster netlink.Link, f family) error {
 		}
 		route := &netlink.Route{LinkIndex: cluster.Attrs().Index, Gw: r.Gw, Table: clusterTable}
 		if err := netlink.RouteReplace(route); err != nil {
-			return fmt.Errorf("add route of responses: %w", err)
+			return fmt.Errorf("add response route: %w", err)
 		}
 		rule := netlink.NewRule()
 		rule.Family, rule.Mark, rule.Table, rule.Priority = f.netlink(), clusterMark, clusterTable, clusterTable
 		if err := netlink.RuleAdd(rule); err != nil && !errors.Is(err, unix.EEXIST) {
-			return fmt.Errorf("add rule of responses: %w", err)
+			return fmt.Errorf("add response rule: %w", err)
 		}
 		return nil
 	}

@@ -30,7 +30,7 @@ func newRouter(t *testing.T) *router {
 	r.connect6()
 	lo, err := netlink.LinkByName("lo")
 	r.must(err)
-	for _, address := range []string{"198.51.100.7/32"} { // a client outside of the pod's networks
+	for _, address := range []string{"198.51.100.7/32"} { // a client outside the pod's networks
 		parsed, err := netlink.ParseAddr(address)
 		r.must(err)
 		r.must(netlink.AddrReplace(lo, parsed))
@@ -202,9 +202,9 @@ func TestRouterIsClosedToOutside(t *testing.T) {
 	}
 	r.checkResponse("tcp4", "10.128.2.9:8080", "router 10.128.2.1")
 	if got, err := r.server.Ask("tcp4", "192.168.12.99:8080"); err == nil {
-		t.Errorf("a machine outside of the cluster connected to the pod: %q", got)
+		t.Errorf("a machine outside the cluster connected to the pod: %q", got)
 	}
-	// Without redirection, the pod does not act as a router, not even for machines outside of the
+	// Without redirection, the pod does not act as a router, not even for machines outside the
 	// cluster.
 	r.server.Do(t, func() error {
 		link, err := netlink.LinkByName("eth0")
@@ -214,7 +214,7 @@ func TestRouterIsClosedToOutside(t *testing.T) {
 	})
 	hosttest.Host().Serve(t, 8082)
 	if got, err := r.server.Ask("tcp4", "10.128.2.1:8082"); err == nil {
-		t.Errorf("a machine outside of the cluster connected through the pod: %q", got)
+		t.Errorf("a machine outside the cluster connected through the pod: %q", got)
 	}
 }
 

@@ -168,7 +168,7 @@ func deviceOfDefault(family int) (netlink.Link, error) {
 	}
 	link, err := netlink.LinkByIndex(index)
 	if err != nil {
-		return nil, fmt.Errorf("find device of the default route: %w", err)
+		return nil, fmt.Errorf("find default route device: %w", err)
 	}
 	return link, nil
 }

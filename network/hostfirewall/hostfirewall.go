@@ -104,7 +104,7 @@ func write(ctx context.Context, family ipfamily.Family, rules map[string][]strin
 		return nil
 	}
 	if err := nft.Run(ctx, tx); err != nil {
-		return fmt.Errorf("write rules of the host's firewall: %w", err)
+		return fmt.Errorf("write host firewall rules: %w", err)
 	}
 	return nil
 }

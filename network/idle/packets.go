@@ -74,7 +74,7 @@ func openPacketLog() (*packetLog, error) {
 	if err == nil {
 		err = fmt.Errorf("groups %d to %d are in use", firstGroup, firstGroup+groups-1)
 	}
-	return nil, fmt.Errorf("bind group of the kernel's packet log: %w", err)
+	return nil, fmt.Errorf("bind kernel packet log group: %w", err)
 }
 
 // configure changes one setting of a group.

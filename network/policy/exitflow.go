@@ -28,7 +28,7 @@ func (s *enforcement) forgetFlows(exits map[string]egressip.Exit, local []cni.Po
 	}
 	addresses, err := netlinksafe.AddrList(nil, netlink.FAMILY_ALL)
 	if err != nil {
-		return fmt.Errorf("list addresses of the host: %w", err)
+		return fmt.Errorf("list host addresses: %w", err)
 	}
 	kept := map[netip.Addr]bool{}
 	for _, address := range addresses {

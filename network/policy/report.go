@@ -128,7 +128,7 @@ func (r *reporter) create(ctx context.Context, event *corev1.Event) bool {
 	_, err := r.client.CoreV1().Events(event.Namespace).Create(ctx, event, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		if ctx.Err() == nil {
-			slog.Warn("cannot create event of the network", "namespace", event.Namespace, "error", err)
+			slog.Warn("cannot create network event", "namespace", event.Namespace, "error", err)
 		}
 		return false
 	}

@@ -51,7 +51,7 @@ type server struct {
 // listen creates the socket, which only root can connect to.
 func listen(path string, o *objects, tunnel *vxlan.Tunnel, limits timeouts) (*server, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("create directory of socket: %w", err)
+		return nil, fmt.Errorf("create socket directory: %w", err)
 	}
 	listener, err := unixsocket.Listen(path)
 	if err != nil {

@@ -65,7 +65,7 @@ func (t *table) apply(ctx context.Context, desired *ruleset) error {
 	}
 	t.current = nil
 	if err := t.nft.Run(ctx, tx); err != nil {
-		return fmt.Errorf("write nftables table of network policies: %w", err)
+		return fmt.Errorf("write network policy nftables table: %w", err)
 	}
 	t.current = desired
 	return nil
@@ -80,7 +80,7 @@ func (t *table) check(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("list nftables chains of network policies: %w", err)
+		return fmt.Errorf("list network policy nftables chains: %w", err)
 	}
 	if t.current == nil {
 		return nil

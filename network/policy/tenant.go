@@ -135,7 +135,7 @@ func (t *table) separates(ctx context.Context, from, to netip.Addr) (bool, error
 		return false, nil // the node is not in multitenant mode
 	}
 	if err != nil {
-		return false, fmt.Errorf("list networks of pods: %w", err)
+		return false, fmt.Errorf("list pod networks: %w", err)
 	}
 	at := slices.IndexFunc(pods, func(e *knftables.Element) bool { return e.Key[0] == from.String() })
 	if at < 0 {

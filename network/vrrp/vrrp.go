@@ -60,7 +60,7 @@ func (s *Settings) device() (name string, address netip.Addr, err error) {
 	if name == "" {
 		routes, err := netlinksafe.RouteList(nil, netlink.FAMILY_V4)
 		if err != nil {
-			return "", address, fmt.Errorf("find device of the default route: %w", err)
+			return "", address, fmt.Errorf("find default route device: %w", err)
 		}
 		for _, route := range routes {
 			if route.Dst == nil || route.Dst.IP.IsUnspecified() {
@@ -72,7 +72,7 @@ func (s *Settings) device() (name string, address netip.Addr, err error) {
 		}
 	}
 	if name == "" {
-		return "", address, fmt.Errorf("find device of the default route: it does not exist; set %sNETWORK_INTERFACE", prefix)
+		return "", address, fmt.Errorf("find default route device: it does not exist; set %sNETWORK_INTERFACE", prefix)
 	}
 	device, err := net.InterfaceByName(name)
 	if err != nil {
@@ -103,7 +103,7 @@ func (s *Settings) allowVRRP(ctx context.Context, nft string) error {
 	// distinguished from other errors.
 	chains, err := run(ctx, nft, "list", "chains", "ip")
 	if err != nil {
-		return fmt.Errorf("list chains of the filter to allow VRRP: %w", err)
+		return fmt.Errorf("list filter chains to allow VRRP: %w", err)
 	}
 	if !hasChain(chains, "filter", s.Chain) {
 		return nil // nothing is filtered

@@ -83,7 +83,7 @@ func (p *programs) adopt() error {
 		return err
 	}
 	if err := p.clock.Put(uint32(0), now); err != nil {
-		return fmt.Errorf("set clock of connections: %w", err)
+		return fmt.Errorf("set connection clock: %w", err)
 	}
 	var key, value []byte
 	for entries := p.locals.Iterate(); entries.Next(&key, &value); {

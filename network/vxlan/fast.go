@@ -271,7 +271,7 @@ func (t *Tunnel) age(now uint32) error {
 	}
 	p := t.programs
 	if err := p.clock.Put(uint32(0), now); err != nil {
-		return fmt.Errorf("set clock of connections: %w", err)
+		return fmt.Errorf("set connection clock: %w", err)
 	}
 	connections := map[uint32]uint32{} // by share
 	for _, pod := range p.localsOf {
@@ -316,7 +316,7 @@ func (p *programs) setShares(connections map[uint32]uint32) error {
 		errs = append(errs, p.shares.Put(share, count))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("set numbers of connections: %w", err)
+		return fmt.Errorf("set connection numbers: %w", err)
 	}
 	return nil
 }

@@ -80,7 +80,7 @@ type kernelMaps struct {
 	networks *ebpf.Map
 	// exits contains the peers at which packets from this node's pods leave the cluster. gates maps
 	// network IDs to the marks of projects whose packets leave the cluster at this node. owners
-	// contains the hosts that can send responses from machines outside of the cluster.
+	// contains the hosts that can send responses from machines outside the cluster.
 	exits, gates, owners *ebpf.Map
 	// replicas maps numbers to the hosts that receive multicast packets.
 	replicas *ebpf.Map
@@ -132,7 +132,7 @@ type programs struct {
 func load() (*programs, error) {
 	// Kernels before 5.11 count maps as locked memory.
 	if err := rlimit.RemoveMemlock(); err != nil {
-		return nil, fmt.Errorf("remove limit of locked memory: %w", err)
+		return nil, fmt.Errorf("remove locked memory limit: %w", err)
 	}
 	p := newPrograms()
 	if err := errors.Join(p.createMaps(p.specs()), p.adopt(), p.loadPrograms()); err != nil {

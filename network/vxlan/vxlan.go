@@ -119,7 +119,7 @@ type Networks struct {
 	// Gates maps the network IDs of projects to the marks for packets that leave the cluster at this
 	// node.
 	Gates map[uint32]uint32
-	// Owners lists hosts that can send responses from machines outside of the cluster.
+	// Owners lists hosts that can send responses from machines outside the cluster.
 	Owners []netip.Addr
 	// Multicast indicates whether nodes exchange pods' multicast packets (package multicast).
 	Multicast bool
@@ -249,11 +249,11 @@ func (t *Tunnel) Remove(name string) error {
 // refresh writes the current networks to the programs' maps.
 func (t *Tunnel) refresh(p *programs) error {
 	if t.source == nil {
-		return errors.New("the networks of projects are not available yet")
+		return errors.New("the project networks are not available yet")
 	}
 	networks, err := t.source()
 	if err != nil {
-		return fmt.Errorf("read networks of projects: %w", err)
+		return fmt.Errorf("read project networks: %w", err)
 	}
 	var flags uint32
 	if networks.Plugin != networkplugin.Subnet {

@@ -336,10 +336,10 @@ func TestForgedPacketsAreDropped(t *testing.T) {
 		{"another network in flat mode", networkplugin.Subnet, forgery{one, 13, till, two.pod("web"), ipv4}, true},
 		{"a host outside the cluster", networkplugin.Subnet, forgery{foreign, 0, web, two.pod("web"), ipv4}, false},
 		{"a host outside the cluster, with its own address", networkplugin.Subnet, forgery{foreign, 0, foreign.address, two.pod("web"), ipv4}, false},
-		{"an address outside of the host's subnet", networkplugin.Subnet, forgery{one, 0, netip.MustParseAddr("10.128.9.2"), two.pod("web"), ipv4}, false},
+		{"an address outside the host's subnet", networkplugin.Subnet, forgery{one, 0, netip.MustParseAddr("10.128.9.2"), two.pod("web"), ipv4}, false},
 		{"an address of the receiver's subnet", networkplugin.Subnet, forgery{one, 0, two.pod("till"), two.pod("web"), ipv4}, false},
 		{"the address of the host", networkplugin.Subnet, forgery{one, 0, one.address, two.pod("web"), ipv4}, false},
-		{"to an address of the receiver outside of the pod network", networkplugin.Subnet, forgery{one, 0, web, two.address, ipv4}, false},
+		{"to an address of the receiver outside the pod network", networkplugin.Subnet, forgery{one, 0, web, two.address, ipv4}, false},
 		{"another protocol", networkplugin.Subnet, forgery{one, 0, web, two.pod("web"), 0x86dd}, false},
 	} {
 		two.networks.Plugin = tt.plugin

@@ -70,7 +70,7 @@ func (b *Balancer) Name() string { return "balancer" }
 func (b *Balancer) Run(ctx context.Context, ready func()) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", b.Address)
 	if err != nil {
-		return fmt.Errorf("listen for components of the node: %w", err)
+		return fmt.Errorf("listen for node components: %w", err)
 	}
 	b.listed = b.Servers
 	b.set(b.Servers)

@@ -22,11 +22,11 @@ import (
 func (b *Balancer) Connect(config *rest.Config) error {
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("create client of API servers: %w", err)
+		return fmt.Errorf("create API server client: %w", err)
 	}
 	transport, err := rest.TransportFor(rest.AnonymousClientConfig(config))
 	if err != nil {
-		return fmt.Errorf("create client of API servers: %w", err)
+		return fmt.Errorf("create API server client: %w", err)
 	}
 	b.HTTP, b.Watch = &http.Client{Transport: transport}, WatchService(client, "kubernetes")
 	return nil

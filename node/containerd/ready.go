@@ -47,7 +47,7 @@ func (r Runtime) Ready(ctx context.Context) error {
 	defer cancel()
 	status, err := criapi.NewRuntimeServiceClient(connection).Status(ctx, &criapi.StatusRequest{})
 	if err != nil {
-		return fmt.Errorf("read status of containerd: %w", err)
+		return fmt.Errorf("read containerd status: %w", err)
 	}
 	for _, condition := range status.GetStatus().GetConditions() {
 		if condition.GetType() != criapi.RuntimeReady {
@@ -58,5 +58,5 @@ func (r Runtime) Ready(ctx context.Context) error {
 		}
 		return nil
 	}
-	return fmt.Errorf("read status of containerd: no condition %s", criapi.RuntimeReady)
+	return fmt.Errorf("read containerd status: no condition %s", criapi.RuntimeReady)
 }

@@ -97,7 +97,7 @@ func (g *Guard) check() {
 		if !short || !ok || g.writes[uid] < last+maxWritten {
 			continue
 		}
-		slog.Warn("killing the containers of a pod that fills the disk of the platform", "uid", uid, "written", g.writes[uid]-last, "within", checkInterval)
+		slog.Warn("killing the containers of a pod that fills the platform's disk", "uid", uid, "written", g.writes[uid]-last, "within", checkInterval)
 		for _, pid := range pids { // including the first one of each container, which ends the others
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}

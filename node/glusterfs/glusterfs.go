@@ -189,7 +189,7 @@ func (m *mounter) servers() (addresses []string, err error) {
 	defer stop()
 	endpoints, err := m.plugin.host.GetKubeClient().CoreV1().Endpoints(m.source.namespace).Get(ctx, m.source.endpoints, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("find servers of GlusterFS: %w", err)
+		return nil, fmt.Errorf("find GlusterFS servers: %w", err)
 	}
 	for _, subset := range endpoints.Subsets {
 		for _, address := range subset.Addresses {
@@ -199,7 +199,7 @@ func (m *mounter) servers() (addresses []string, err error) {
 		}
 	}
 	if len(addresses) == 0 {
-		return nil, fmt.Errorf("find servers of GlusterFS: endpoints %q of project %q have no addresses", m.source.endpoints, m.source.namespace)
+		return nil, fmt.Errorf("find GlusterFS servers: endpoints %q of project %q have no addresses", m.source.endpoints, m.source.namespace)
 	}
 	return addresses, nil
 }

@@ -79,7 +79,7 @@ func (r *Reporter) Run(ctx context.Context, ready func()) error {
 			published, failure = report, ""
 		case ctx.Err() == nil && err.Error() != failure:
 			failure = err.Error()
-			slog.Warn("cannot publish the state of the host", "error", err)
+			slog.Warn("cannot publish the host's state", "error", err)
 		}
 		select {
 		case <-ctx.Done():

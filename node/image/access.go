@@ -95,7 +95,7 @@ func (a *access) isPulled(ctx context.Context, name string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read record of image: %w", err)
+		return false, fmt.Errorf("read image record: %w", err)
 	}
 	return record.Labels[labelPulled] != "", nil
 }

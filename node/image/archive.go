@@ -253,7 +253,7 @@ func checkTar(stream io.ReadCloser) (io.ReadCloser, error) {
 	}
 	if errors.Is(err, io.EOF) || string(start[magicOffset:]) != magic {
 		stream.Close()
-		return nil, errors.New("not an archive of images: expected the output of docker save, podman save or skopeo (tar, tar.gz or tar.zst)")
+		return nil, errors.New("not an image archive: expected the output of docker save, podman save or skopeo (tar, tar.gz or tar.zst)")
 	}
 	return struct {
 		io.Reader

@@ -225,8 +225,8 @@ func TestLoadArchiveExplainsUnusableArchives(t *testing.T) {
 
 	for file, want := range map[string]string{
 		"missing.tar":     "no such file",
-		"text.tar":        "not an archive of images",
-		"empty.tar":       "not an archive of images",
+		"text.tar":        "not an image archive",
+		"empty.tar":       "not an image archive",
 		"other.tar":       "an archive without images",
 		"half.tar":        "truncated",
 		"half.tar.gz":     "truncated",

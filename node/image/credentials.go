@@ -30,7 +30,7 @@ func credentials(auth *criapi.AuthConfig) credentialsFunc {
 		decoded, err := base64.StdEncoding.DecodeString(auth.Auth)
 		user, secret, ok := strings.Cut(string(decoded), ":")
 		if err != nil || !ok {
-			return "", "", errors.New("decode credentials of the registry: they are not base64 of user:password")
+			return "", "", errors.New("decode registry credentials: they are not base64 of user:password")
 		}
 		return user, strings.Trim(secret, "\x00"), nil
 	}

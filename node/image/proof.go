@@ -48,7 +48,7 @@ func (d *download) verified(ctx context.Context, desc ocispec.Descriptor) (bool,
 func (d *download) prove(ctx context.Context, desc ocispec.Descriptor) error {
 	info, err := d.store.Info(ctx, desc.Digest)
 	if err != nil {
-		return fmt.Errorf("read record of layer: %w", err)
+		return fmt.Errorf("read layer record: %w", err)
 	}
 	key, repository := sourceLabel(d.repository)
 	update := content.Info{Digest: desc.Digest, Labels: map[string]string{}}
@@ -73,7 +73,7 @@ func (d *download) prove(ctx context.Context, desc ocispec.Descriptor) error {
 		fields = append(fields, "labels."+label)
 	}
 	if _, err := d.store.Update(ctx, update, fields...); err != nil {
-		return fmt.Errorf("record source of layer: %w", err)
+		return fmt.Errorf("record layer source: %w", err)
 	}
 	return nil
 }
@@ -123,7 +123,7 @@ func (p *puller) checkLayers(ctx context.Context, namespace string, target ocisp
 	}
 	diffIDs, err := images.RootFS(ctx, store, manifest.Config)
 	if err != nil {
-		return fmt.Errorf("read configuration of image: %w", err)
+		return fmt.Errorf("read image configuration: %w", err)
 	}
 	if len(diffIDs) != len(manifest.Layers) {
 		return refuse("the image has %d layers, its configuration names %d", len(manifest.Layers), len(diffIDs))

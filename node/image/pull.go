@@ -98,7 +98,7 @@ func (p *puller) pull(ctx context.Context, namespace string, ref reference.Named
 	image := client.NewImage(p.client, images.Image{Name: ref.String(), Target: target})
 	config, err := image.Config(ctx)
 	if err != nil {
-		return "", fmt.Errorf("read configuration of image: %w", err)
+		return "", fmt.Errorf("read image configuration: %w", err)
 	}
 	id = config.Digest.String()
 	for _, name := range recordNames(ref, id, target.Digest.String()) {
@@ -165,7 +165,7 @@ func (p *puller) unpacker(ctx context.Context, namespace string) (*unpack.Unpack
 	}
 	capabilities, err := p.client.GetSnapshotterCapabilities(ctx, name)
 	if err != nil {
-		return nil, fmt.Errorf("read capabilities of snapshotter: %w", err)
+		return nil, fmt.Errorf("read snapshotter capabilities: %w", err)
 	}
 	applier := limitedApplier{p.client.DiffService(), p.unpacking, p.client.ContentStore(), namespace}
 	return unpack.NewUnpacker(ctx, p.client.ContentStore(), unpack.WithFetchAllContent(),

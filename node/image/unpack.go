@@ -101,11 +101,11 @@ func (a limitedApplier) Apply(ctx context.Context, layer ocispec.Descriptor, mou
 func residentMemory(pid int) (int64, error) {
 	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
-		return 0, fmt.Errorf("read memory of containerd: %w", err)
+		return 0, fmt.Errorf("read containerd memory: %w", err)
 	}
 	var size, resident int64
 	if _, err := fmt.Sscan(string(statm), &size, &resident); err != nil {
-		return 0, fmt.Errorf("read memory of containerd: %w", err)
+		return 0, fmt.Errorf("read containerd memory: %w", err)
 	}
 	return resident * int64(os.Getpagesize()), nil
 }

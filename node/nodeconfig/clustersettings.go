@@ -63,7 +63,7 @@ func (c *ClusterSettings) Run(ctx context.Context, ready func()) error {
 		}
 		changed, err := c.update(settings, restarted)
 		if err != nil {
-			slog.Warn("cannot update the settings of the cluster", "error", err)
+			slog.Warn("cannot update the cluster settings", "error", err)
 		}
 		if changed {
 			return errors.Join(os.Setenv(updatedVariable, "true"), ErrRestart)
@@ -88,7 +88,7 @@ func (c *ClusterSettings) fetch(ctx context.Context) (settings string, err error
 		}
 		if text := err.Error(); text != failure && ctx.Err() == nil {
 			failure = text
-			slog.Info("the settings of the cluster are not available yet", "error", err)
+			slog.Info("the cluster settings are not available yet", "error", err)
 		}
 		return false, nil
 	})
@@ -100,7 +100,7 @@ func (c *ClusterSettings) fetch(ctx context.Context) (settings string, err error
 func (c *ClusterSettings) update(settings string, restarted bool) (changed bool, err error) {
 	current, err := os.ReadFile(c.File)
 	if err != nil {
-		return false, fmt.Errorf("read settings of the cluster: %w", err)
+		return false, fmt.Errorf("read cluster settings: %w", err)
 	}
 	if string(current) == settings {
 		return false, nil
@@ -111,6 +111,6 @@ func (c *ClusterSettings) update(settings string, restarted bool) (changed bool,
 	if err := c.Check(settings); err != nil {
 		return false, err
 	}
-	slog.Info("the settings of the cluster have changed")
+	slog.Info("the cluster settings have changed")
 	return true, atomicfile.Write(c.File, []byte(settings), 0o600)
 }

@@ -150,7 +150,7 @@ func (s *Sync) revert(reason string) error {
 	if err := atomicfile.Write(s.File, current.Previous, 0o600); err != nil {
 		return err
 	}
-	slog.Error("reverted the configuration of the node group", "hash", current.Hash, "error", reason)
+	slog.Error("reverted the node group's configuration", "hash", current.Hash, "error", reason)
 	s.record.Attempt, s.record.Refused, s.record.Reason, s.record.Reverted = nil, current.Hash, reason, true
 	return s.record.write(s.Record)
 }
@@ -207,7 +207,7 @@ func (s *Sync) follow(ctx context.Context) error {
 func (s *Sync) log(err error) {
 	if text := err.Error(); text != s.failure {
 		s.failure = text
-		slog.Warn("cannot watch the configuration of the node group", "error", err)
+		slog.Warn("cannot watch the node group's configuration", "error", err)
 	}
 }
 
@@ -244,7 +244,7 @@ func (s *Sync) reconcile(ctx context.Context, node *corev1.Node) error {
 func (s *Sync) apply(ctx context.Context, name, hash string) error {
 	object, err := s.Client.CoreV1().ConfigMaps(nodegroup.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("read configuration of node group: %w", err)
+		return fmt.Errorf("read node group configuration: %w", err)
 	}
 	content := object.Data[nodegroup.Key]
 	if nodegroup.Hash(content) != hash {

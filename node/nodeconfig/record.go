@@ -45,7 +45,7 @@ func readRecord(path string) (*record, error) {
 		return &record{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read record of node group: %w", err)
+		return nil, fmt.Errorf("read node group record: %w", err)
 	}
 	r := &record{}
 	if err := json.Unmarshal(data, r); err != nil {
@@ -57,7 +57,7 @@ func readRecord(path string) (*record, error) {
 func (r *record) write(path string) error {
 	data, err := json.Marshal(r)
 	if err != nil {
-		return fmt.Errorf("encode record of node group: %w", err)
+		return fmt.Errorf("encode node group record: %w", err)
 	}
 	return atomicfile.Write(path, data, 0o600)
 }

@@ -96,6 +96,6 @@ func (s *Sync) event(ctx context.Context, node *corev1.Node, condition corev1.No
 		FirstTimestamp: now, LastTimestamp: now, Count: 1,
 	}, metav1.CreateOptions{})
 	if err != nil {
-		slog.Warn("cannot create event of the node", "event", condition.Reason, "error", err)
+		slog.Warn("cannot create node event", "event", condition.Reason, "error", err)
 	}
 }

@@ -48,10 +48,10 @@ func processNetwork(info string) (string, error) {
 		PID int `json:"pid"`
 	}
 	if err := json.Unmarshal([]byte(info), &sandbox); err != nil {
-		return "", fmt.Errorf("decode status of pod: %w", err)
+		return "", fmt.Errorf("decode pod status: %w", err)
 	}
 	if sandbox.PID <= 0 {
-		return "", fmt.Errorf("find network of pod: it has no process")
+		return "", fmt.Errorf("find pod network: it has no process")
 	}
 	return fmt.Sprintf("/proc/%d/ns/net", sandbox.PID), nil
 }

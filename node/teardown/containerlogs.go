@@ -21,7 +21,7 @@ func ContainerLogs(dir, target string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("list logs of containers: %w", err)
+		return fmt.Errorf("list container logs: %w", err)
 	}
 	for _, entry := range entries {
 		path := filepath.Join(dir, entry.Name())

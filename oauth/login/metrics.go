@@ -31,7 +31,7 @@ func NewMetrics() (*Metrics, error) {
 	}
 	for _, metric := range []metrics.Registerable{m.total, m.basicTotal, m.formTotal, m.basicResult, m.formResult} {
 		if err := legacyregistry.Register(metric); err != nil {
-			return nil, fmt.Errorf("register metrics of logins: %w", err)
+			return nil, fmt.Errorf("register login metrics: %w", err)
 		}
 	}
 	return m, nil

@@ -28,7 +28,7 @@ func New(find func() (*registry.Store, bool)) (*Groups, error) {
 		if store, ok := find(); ok {
 			return store, nil
 		}
-		return nil, errors.New("find store of groups: it is not served")
+		return nil, errors.New("find group store: it is not served")
 	}}
 	informer := cache.NewSharedIndexInformer(source, &userv1.Group{}, 0, cache.Indexers{})
 	err := informer.AddIndexers(cache.Indexers{byUser: func(object any) ([]string, error) { return object.(*userv1.Group).Users, nil }})

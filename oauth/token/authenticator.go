@@ -24,7 +24,7 @@ const GroupOAuth = "system:authenticated:oauth"
 var (
 	ErrExpired  = errors.New("the token has expired")
 	ErrInactive = errors.New("the token was not used for too long")
-	ErrNoUser   = errors.New("the user of the token no longer exists")
+	ErrNoUser   = errors.New("the token's user no longer exists")
 	ErrNoClient = errors.New("the service account that received the token no longer exists")
 )
 

@@ -98,7 +98,7 @@ func (h *Host) Components() ([]component.Entry, error) { return Table().Build(h,
 // Started records that the control plane is ready with the current version.
 func (h *Host) Started() {
 	if err := h.VersionFile().Record(kube.Version()); err != nil {
-		slog.Warn("cannot record the version of the data", "error", err)
+		slog.Warn("cannot record the data version", "error", err)
 	}
 }
 
@@ -296,14 +296,14 @@ func (h *Host) connect() error {
 		return err
 	}
 	if h.networkClient, err = networkclient.NewForConfig(h.deps.Config); err != nil {
-		return fmt.Errorf("create client of networks: %w", err)
+		return fmt.Errorf("create network client: %w", err)
 	}
 	if h.Cluster == nil {
 		return nil
 	}
 	elections, err := kubernetes.NewForConfig(h.limitedConfig(20, 40))
 	if err != nil {
-		return fmt.Errorf("create client of elections: %w", err)
+		return fmt.Errorf("create election client: %w", err)
 	}
 	h.leadership = &controller.Leadership{Client: elections, Identity: h.Node.NodeName}
 	return nil

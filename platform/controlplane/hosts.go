@@ -52,7 +52,7 @@ func (h *Host) joinResponse() (join.Response, error) {
 	}
 	services, err := os.ReadFile(h.Credentials.ServiceCA)
 	if err != nil {
-		return join.Response{}, fmt.Errorf("read authority of services: %w", err)
+		return join.Response{}, fmt.Errorf("read service CA: %w", err)
 	}
 	_, port := h.Master.APIAddress()
 	differ := h.settings != nil && h.settings.Differ()

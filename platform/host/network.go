@@ -28,7 +28,7 @@ func NetworkClients(kubeconfig string) (kubernetes.Interface, networkclient.Inte
 	}
 	network, err := networkclient.NewForConfig(config)
 	if err != nil {
-		return nil, nil, fmt.Errorf("create client of networks: %w", err)
+		return nil, nil, fmt.Errorf("create network client: %w", err)
 	}
 	return client, network, nil
 }

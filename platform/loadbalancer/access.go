@@ -41,7 +41,7 @@ func Kubeconfig(ctx context.Context, client kubernetes.Interface, authority []by
 		return nil, errors.New("create kubeconfig: no API server is registered")
 	}
 	if err := createAccount(ctx, client); err != nil {
-		return nil, fmt.Errorf("create account of load balancers: %w", err)
+		return nil, fmt.Errorf("create load balancer account: %w", err)
 	}
 	token, err := token(ctx, client)
 	if err != nil {

@@ -50,7 +50,7 @@ func (m *Master) Admit(ctx context.Context, request join.Request) (*join.Master,
 	// The host receives this master's configuration, so its etcd member uses the same port.
 	_, port, err := net.SplitHostPort(m.PeerAddress)
 	if err != nil {
-		return nil, fmt.Errorf("read address of etcd: %w", err)
+		return nil, fmt.Errorf("read etcd address: %w", err)
 	}
 	cluster, err := masters.Admit(ctx, m.Members, request.NodeName, "https://"+net.JoinHostPort(request.Address, port))
 	var exists masters.MemberError

@@ -90,5 +90,5 @@ func TestInvalidPeerAddressIsReported(t *testing.T) {
 	master, _, _ := newMaster(t)
 	master.Several, master.PeerAddress = true, "0.0.0.0"
 	_, err := master.Admit(t.Context(), join.Request{NodeName: "second", Address: "192.0.2.2"})
-	expectError(t, "no port", err, "read address of etcd")
+	expectError(t, "no port", err, "read etcd address")
 }

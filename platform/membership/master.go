@@ -69,7 +69,7 @@ func (h *Host) becomeMaster(ctx context.Context, token join.Token, key *ecdh.Pri
 	}
 	var master join.Master
 	if err := json.Unmarshal(message, &master); err != nil {
-		return fmt.Errorf("read response of the master: %w; use the same version of slipway on all hosts", err)
+		return fmt.Errorf("read master response: %w; use the same version of slipway on all hosts", err)
 	}
 	if err := h.checkContradictions(master.Files); err != nil {
 		return err
@@ -83,11 +83,11 @@ func (h *Host) becomeMaster(ctx context.Context, token join.Token, key *ecdh.Pri
 	}
 	for name, content := range master.Files {
 		if !filepath.IsLocal(name) {
-			return fmt.Errorf("read response of the master: %q is not a file of the data directory", name)
+			return fmt.Errorf("read master response: %q is not a file of the data directory", name)
 		}
 		path := h.path(name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return fmt.Errorf("create directory of a master: %w", err)
+			return fmt.Errorf("create master directory: %w", err)
 		}
 		if err := atomicfile.Write(path, content, 0o600); err != nil {
 			return err

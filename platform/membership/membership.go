@@ -97,7 +97,7 @@ func (h *Host) Join(ctx context.Context, url string, token join.Token, router bo
 		return "", err
 	}
 	if err := os.Remove(h.sealKeyFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("remove key of the join: %w", err)
+		return "", fmt.Errorf("remove join key: %w", err)
 	}
 	return response.Role, nil
 }
@@ -120,7 +120,7 @@ func (h *Host) sealKey() (*ecdh.PrivateKey, error) {
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read key of the join: %w", err)
+		return nil, fmt.Errorf("read join key: %w", err)
 	}
 	key, err := join.NewSealKey()
 	if err != nil {

@@ -174,7 +174,7 @@ func TestNewMasterGetsFilesOfCluster(t *testing.T) {
 		{"contradiction", "routingConfig: {subdomain: other.example.com}", nil, "", false, "differs from the cluster's: routingConfig.subdomain"},
 		{"closed port of etcd", "", map[string][]byte{"pki/ca.key": []byte("key")}, "127.0.0.2:8443", false, "the etcd member of master second does not respond"},
 		{"other address of etcd", "", map[string][]byte{"pki/ca.key": []byte("key")}, "127.0.0.3:8443", false, ""},
-		{"path outside of the data directory", "", map[string][]byte{"../key": nil}, "", false, "is not a file of the data directory"},
+		{"path outside the data directory", "", map[string][]byte{"../key": nil}, "", false, "is not a file of the data directory"},
 		{"damaged response", "", nil, "", true, "is not for this host and token"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -236,8 +236,8 @@ func TestFailedJoinLeavesNoCredentials(t *testing.T) {
 		masters []string
 		want    string
 	}{
-		"no API server":      {nil, "the response of the master lists no API server"},
-		"address":            {[]string{"192.0.2.1"}, "read address of API server"},
+		"no API server":      {nil, "the master's response lists no API server"},
+		"address":            {[]string{"192.0.2.1"}, "read API server address"},
 		"no certificate yet": {[]string{"192.0.2.1:8443"}, "did not issue the certificates"},
 	} {
 		err := h.becomeNode(ctx, "https://127.0.0.1:1", token, true, authority, &join.Response{Masters: tt.masters, ServiceCA: string(authority)})

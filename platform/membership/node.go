@@ -42,11 +42,11 @@ func (h *Host) becomeNode(ctx context.Context, url string, token join.Token, rou
 // masters.
 func localURL(masters []string) (string, error) {
 	if len(masters) == 0 {
-		return "", errors.New("the response of the master lists no API server; use the same version of slipway on all hosts")
+		return "", errors.New("the master's response lists no API server; use the same version of slipway on all hosts")
 	}
 	_, port, err := net.SplitHostPort(masters[0])
 	if err != nil {
-		return "", fmt.Errorf("read address of API server: %w", err)
+		return "", fmt.Errorf("read API server address: %w", err)
 	}
 	return "https://" + net.JoinHostPort("127.0.0.1", port), nil
 }

@@ -18,7 +18,7 @@ var errFailed = errors.New("this machine is not ready for a cluster: fix the pro
 // Report prints all problems. It returns an error if a problem prevents the host from working.
 func Report(out io.Writer, problems []Problem) error {
 	if err := Print(out, problems); err != nil {
-		return fmt.Errorf("print problems of this machine: %w", err)
+		return fmt.Errorf("print machine problems: %w", err)
 	}
 	if Failed(problems) {
 		return errFailed

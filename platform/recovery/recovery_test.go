@@ -78,7 +78,7 @@ func TestLostReturnsErrorOnOnlyMaster(t *testing.T) {
 func TestLostReturnsErrorWithoutData(t *testing.T) {
 	e, _ := newMember(t)
 	_, err := e.Lost(t.Context(), true)
-	expectError(t, err, "read members of etcd")
+	expectError(t, err, "read etcd members")
 }
 
 func TestLostReturnsErrorIfMemberResponds(t *testing.T) {

@@ -27,11 +27,11 @@ type Copies struct {
 func (c *Copies) sync(ctx context.Context, files []File) error {
 	storage, err := c.Open(ctx)
 	if err != nil {
-		return fmt.Errorf("open storage of snapshots: %w", err)
+		return fmt.Errorf("open snapshot storage: %w", err)
 	}
 	stored, err := storage.List(ctx, c.Dir)
 	if missing := (driver.PathNotFoundError{}); err != nil && !errors.As(err, &missing) {
-		return fmt.Errorf("list copies of snapshots: %w", err)
+		return fmt.Errorf("list snapshot copies: %w", err)
 	}
 	var local []string
 	for _, file := range files {
@@ -49,7 +49,7 @@ func (c *Copies) sync(ctx context.Context, files []File) error {
 			continue
 		}
 		if err := storage.Delete(ctx, former); err != nil {
-			return fmt.Errorf("remove copy of snapshot: %w", err)
+			return fmt.Errorf("remove snapshot copy: %w", err)
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ func (s *Schedule) Run(ctx context.Context, ready func()) error {
 		}
 		next := s.delay(time.Now(), s.Interval)
 		if err != nil {
-			slog.Warn("cannot save or copy a snapshot of etcd", "error", err)
+			slog.Warn("cannot save or copy an etcd snapshot", "error", err)
 			s.note(err.Error())
 			next = min(s.Interval, retryInterval)
 		} else {
@@ -77,9 +77,9 @@ func (s *Schedule) step(ctx context.Context) error {
 	if s.delay(time.Now(), 0) <= 0 {
 		path, err := s.save(ctx, time.Now())
 		if err != nil {
-			return fmt.Errorf("no snapshot of etcd was saved: %w", err)
+			return fmt.Errorf("no etcd snapshot was saved: %w", err)
 		}
-		slog.Info("saved a snapshot of etcd", "path", path)
+		slog.Info("saved an etcd snapshot", "path", path)
 	}
 	if s.Copies == nil {
 		return nil
@@ -108,7 +108,7 @@ func (s *Schedule) delay(now time.Time, first time.Duration) time.Duration {
 // snapshots.
 func (s *Schedule) save(ctx context.Context, now time.Time) (path string, err error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return "", fmt.Errorf("create directory of snapshots: %w", err)
+		return "", fmt.Errorf("create snapshot directory: %w", err)
 	}
 	interrupted, err := filepath.Glob(filepath.Join(s.Dir, prefix+"*"+partialSuffix))
 	if err != nil {

@@ -20,12 +20,12 @@ func Stopped(database string) Source {
 	return func(_ context.Context, out io.Writer) error {
 		file, err := os.Open(database)
 		if err != nil {
-			return fmt.Errorf("copy database of etcd: %w", err)
+			return fmt.Errorf("copy etcd database: %w", err)
 		}
 		defer file.Close()
 		hash := sha256.New()
 		if _, err := io.Copy(io.MultiWriter(out, hash), file); err != nil {
-			return fmt.Errorf("copy database of etcd: %w", err)
+			return fmt.Errorf("copy etcd database: %w", err)
 		}
 		_, err = out.Write(hash.Sum(nil))
 		return err
@@ -42,7 +42,7 @@ func BeforeUpgrade(ctx context.Context, database, dir, version string) (path str
 		return "", nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", fmt.Errorf("create directory of snapshots: %w", err)
+		return "", fmt.Errorf("create snapshot directory: %w", err)
 	}
 	path = filepath.Join(dir, beforePrefix+version+suffix)
 	if _, err := os.Stat(path); err == nil {

@@ -53,11 +53,11 @@ const (
 func Check(s State) (problems []preflight.Problem, err error) {
 	program, err := utilversion.ParseGeneric(s.Program)
 	if err != nil {
-		return nil, fmt.Errorf("read version of this program: %w", err)
+		return nil, fmt.Errorf("read program version: %w", err)
 	}
 	server, err := utilversion.ParseGeneric(s.Server)
 	if err != nil {
-		return nil, fmt.Errorf("read version of the API server: %w", err)
+		return nil, fmt.Errorf("read API server version: %w", err)
 	}
 	problems = slices.Concat(
 		checkJump(server, program), checkNodes(s.Nodes, program), checkMembers(s.Members),
@@ -73,7 +73,7 @@ func CheckJump(data, program string) error {
 	former, formerErr := utilversion.ParseGeneric(data)
 	own, ownErr := utilversion.ParseGeneric(program)
 	if err := errors.Join(formerErr, ownErr); err != nil {
-		return fmt.Errorf("read version of Kubernetes: %w", err)
+		return fmt.Errorf("read Kubernetes version: %w", err)
 	}
 	if problems := checkJump(former, own); len(problems) > 0 {
 		return fmt.Errorf("%s; %s", problems[0].Text, problems[0].Remedy)
@@ -157,7 +157,7 @@ func checkDeprecated(apis []API, program *utilversion.Version) (problems []prefl
 }
 
 func checkSnapshot(newest, now time.Time) []preflight.Problem {
-	text := fmt.Sprintf("the newest snapshot of etcd is %s old", now.Sub(newest).Round(time.Minute))
+	text := fmt.Sprintf("the newest etcd snapshot is %s old", now.Sub(newest).Round(time.Minute))
 	if newest.IsZero() {
 		text = "no snapshot of etcd exists"
 	} else if now.Sub(newest) < maxSnapshotAge {

@@ -22,7 +22,7 @@ func (f VersionFile) Check(program string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read version of the data: %w", err)
+		return fmt.Errorf("read data version: %w", err)
 	}
 	return CheckJump(strings.TrimSpace(string(recorded)), program)
 }
@@ -46,7 +46,7 @@ func (f VersionFile) Record(version string) error {
 // different version.
 func (f VersionFile) Remove() error {
 	if err := os.Remove(string(f)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove version of the data: %w", err)
+		return fmt.Errorf("remove data version: %w", err)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func TestDamagedVersionIsAnError(t *testing.T) {
 	if err := os.WriteFile(path, []byte("\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := VersionFile(path).Check("v1.37.2"); err == nil || !strings.Contains(err.Error(), "read version of Kubernetes") {
+	if err := VersionFile(path).Check("v1.37.2"); err == nil || !strings.Contains(err.Error(), "read Kubernetes version") {
 		t.Errorf("got %v", err)
 	}
 }

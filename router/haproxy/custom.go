@@ -62,7 +62,7 @@ func (w *Writer) custom(file string, state *model.State, bind bool, config *Conf
 			continue
 		}
 		if !filepath.IsLocal(name) {
-			return fmt.Errorf("run TEMPLATE_FILE %q: it defines %q, which is outside of %s",
+			return fmt.Errorf("run TEMPLATE_FILE %q: it defines %q, which is outside %s",
 				file, template.Name(), templateDir)
 		}
 		config.Files[name] = []byte(text)

@@ -36,7 +36,7 @@ func removeFiles(dir string, before, files map[string][]byte) {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			slog.Warn("cannot remove file of a removed route", "error", err)
+			slog.Warn("cannot remove a deleted route's file", "error", err)
 		}
 	}
 }
@@ -58,7 +58,7 @@ func (r *running) syncFiles(dir string) error {
 			continue
 		}
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("remove file of a removed route: %w", err)
+			return fmt.Errorf("remove a deleted route's file: %w", err)
 		}
 		delete(r.files, name)
 	}

@@ -31,7 +31,7 @@ type running struct {
 func (e *Engine) Run(ctx context.Context, ready func()) error {
 	for _, dir := range []string{"conf", "run", certificatesDir, authoritiesDir} {
 		if err := os.MkdirAll(filepath.Join(e.Dir, dir), 0o700); err != nil {
-			return fmt.Errorf("create directory of the router: %w", err)
+			return fmt.Errorf("create router directory: %w", err)
 		}
 	}
 	// HAProxy's user connects to sockets in these directories. The first directory is HAProxy's
@@ -97,7 +97,7 @@ func (e *Engine) begin() (*running, error) {
 	for _, pattern := range []string{certificatesDir + "*", authoritiesDir + "*"} {
 		paths, err := filepath.Glob(filepath.Join(e.Dir, pattern))
 		if err != nil {
-			return nil, fmt.Errorf("list files of routes: %w", err)
+			return nil, fmt.Errorf("list route files: %w", err)
 		}
 		for _, path := range paths {
 			now.files[filepath.Join(filepath.Dir(pattern), filepath.Base(path))] = nil
@@ -158,7 +158,7 @@ func (e *Engine) apply(now *running, config *Config, number int) (complete bool)
 		slog.Warn("cannot change HAProxy at run time; reloading it", "error", err)
 	}
 	if err := now.syncFiles(e.Dir); err != nil {
-		slog.Warn("cannot remove files of routes; reloading HAProxy", "error", err)
+		slog.Warn("cannot remove route files; reloading HAProxy", "error", err)
 	}
 	return complete
 }

@@ -29,7 +29,7 @@ func (r runtime) send(command string) (string, error) {
 	}
 	resp, err := io.ReadAll(connection)
 	if err != nil {
-		return "", fmt.Errorf("read response of HAProxy: %w", err)
+		return "", fmt.Errorf("read HAProxy response: %w", err)
 	}
 	return strings.TrimSpace(string(resp)), nil
 }
@@ -56,7 +56,7 @@ func (r runtime) sendAll(commands []string) (refused map[int]string, err error) 
 	}()
 	resp, err := io.ReadAll(connection)
 	if err != nil {
-		return nil, fmt.Errorf("read responses of HAProxy: %w", err)
+		return nil, fmt.Errorf("read HAProxy responses: %w", err)
 	}
 	if err := <-sent; err != nil {
 		return nil, fmt.Errorf("send commands to HAProxy: %w", err)

@@ -277,7 +277,7 @@ func (w *Writer) serviceCA() ([]byte, error) {
 		w.trusted = content
 	} else if w.trusted == nil {
 		if w.trusted, err = certificate.Nobody(); err != nil {
-			return nil, fmt.Errorf("replace authorities of services, which cannot be read: %w", err)
+			return nil, fmt.Errorf("replace service CAs, which cannot be read: %w", err)
 		}
 	}
 	return w.trusted, nil

@@ -135,7 +135,7 @@ func (c Config) check() error {
 // parts returns the text before the backend, and the backend's lines before its servers.
 func (c Config) parts() (frame, backend string, err error) {
 	if err := c.check(); err != nil {
-		return "", "", fmt.Errorf("write configuration of the load balancer: %w", err)
+		return "", "", fmt.Errorf("write load balancer configuration: %w", err)
 	}
 	parsed, err := template.New("haproxy.cfg").Funcs(template.FuncMap{"options": func() string { return checkOptions }}).Parse(configuration)
 	if err != nil {
@@ -144,7 +144,7 @@ func (c Config) parts() (frame, backend string, err error) {
 	var texts [2]strings.Builder
 	for i, name := range []string{"frame", "backend"} {
 		if err := parsed.ExecuteTemplate(&texts[i], name, c); err != nil {
-			return "", "", fmt.Errorf("write configuration of the load balancer: %w", err)
+			return "", "", fmt.Errorf("write load balancer configuration: %w", err)
 		}
 	}
 	return texts[0].String(), texts[1].String(), nil

@@ -102,7 +102,7 @@ func (c *Controller) client() (kubernetes.Interface, error) {
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("create client of CSI controller: %w", err)
+		return nil, fmt.Errorf("create CSI controller client: %w", err)
 	}
 	return client, nil
 }

@@ -44,7 +44,7 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 		slog.Warn("cannot kill FlexVolume drivers that a crashed process started", "error", err)
 	}
 	if err := r.loadLastGood(); err != nil {
-		slog.Warn("cannot read last-good copies of FlexVolume drivers", "error", err)
+		slog.Warn("cannot read the last-good copies of FlexVolume drivers", "error", err)
 	}
 	var tasks sync.WaitGroup
 	defer tasks.Wait()

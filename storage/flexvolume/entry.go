@@ -168,7 +168,7 @@ func (r *Registry) finishInit(result initResult) {
 	if result.err == nil {
 		slog.Info("FlexVolume driver ready", "driver", e.Name, "version", e.Version)
 		if result.copyErr != nil {
-			slog.Warn("cannot save last-good copy of FlexVolume driver", "driver", e.Name, "error", result.copyErr)
+			slog.Warn("cannot save the last-good copy of a FlexVolume driver", "driver", e.Name, "error", result.copyErr)
 		}
 		e.setState(StateReady, nil)
 		e.Driver = result.driver

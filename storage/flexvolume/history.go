@@ -104,7 +104,7 @@ func historySince(keepDir, driver string, since time.Time) ([]PastCall, error) {
 	}
 	files, err := filepath.Glob(filepath.Join(escapeGlob(keepDir), historyDir, pattern))
 	if err != nil {
-		return nil, fmt.Errorf("find history of FlexVolume drivers: %w", err)
+		return nil, fmt.Errorf("find FlexVolume driver history: %w", err)
 	}
 	var calls []PastCall
 	for _, file := range files {
@@ -114,7 +114,7 @@ func historySince(keepDir, driver string, since time.Time) ([]PastCall, error) {
 			}
 			content, err := os.ReadFile(path)
 			if err != nil && !errors.Is(err, os.ErrNotExist) {
-				return nil, fmt.Errorf("read history of FlexVolume driver: %w", err)
+				return nil, fmt.Errorf("read FlexVolume driver history: %w", err)
 			}
 			calls = append(calls, parseHistory(content)...)
 		}

@@ -45,7 +45,7 @@ func Install(pluginDir, driver, file string) (Installation, error) {
 	}
 	path := executable(pluginDir, driver)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return Installation{}, fmt.Errorf("create directory of driver: %w", err)
+		return Installation{}, fmt.Errorf("create driver directory: %w", err)
 	}
 	var system unix.Statfs_t
 	if err := unix.Statfs(pluginDir, &system); err == nil && system.Flags&unix.ST_NOEXEC != 0 {
@@ -73,7 +73,7 @@ func TryInstall(ctx context.Context, pluginDir, driver, file string, settings Se
 	}
 	dir, err := os.MkdirTemp(pluginDir, ".trial-")
 	if err != nil {
-		return fmt.Errorf("create directory for trial of driver: %w", err)
+		return fmt.Errorf("create directory for driver test: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	installation, err := Install(dir, driver, file)
@@ -121,7 +121,7 @@ func Remove(pluginDir, driver string) (remaining []string, err error) {
 	dir := filepath.Dir(path)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("read directory of driver: %w", err)
+		return nil, fmt.Errorf("read driver directory: %w", err)
 	}
 	for _, e := range entries {
 		remaining = append(remaining, filepath.Join(dir, e.Name()))
@@ -130,7 +130,7 @@ func Remove(pluginDir, driver string) (remaining []string, err error) {
 		return remaining, atomicfile.SyncFolder(dir)
 	}
 	if err := os.Remove(dir); err != nil {
-		return nil, fmt.Errorf("remove directory of driver: %w", err)
+		return nil, fmt.Errorf("remove driver directory: %w", err)
 	}
 	return nil, atomicfile.SyncFolder(pluginDir)
 }

@@ -94,7 +94,7 @@ func copyToTemp(path, dir string) (driverFile, error) {
 func readLastGood(dir string) (lastGood, error) {
 	content, err := os.ReadFile(filepath.Join(dir, lastGoodFile))
 	if err != nil {
-		return lastGood{}, fmt.Errorf("read last-good copy of driver: %w", err)
+		return lastGood{}, fmt.Errorf("read last-good driver copy: %w", err)
 	}
 	desc := lastGood{Capabilities: DefaultCapabilities()}
 	if err := json.Unmarshal(content, &desc); err != nil {
@@ -111,7 +111,7 @@ func (r *Registry) loadLastGood() error {
 	}
 	dirs, err := os.ReadDir(r.KeepDir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("read last-good copies of drivers: %w", err)
+		return fmt.Errorf("read last-good driver copies: %w", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

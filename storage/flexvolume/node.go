@@ -135,7 +135,7 @@ func (d *Driver) begin(ctx context.Context, dir, marker string, reverse func(con
 		return false, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(marker), 0o750); err != nil {
-		return false, fmt.Errorf("create directory of volume's marker: %w", err)
+		return false, fmt.Errorf("create volume marker directory: %w", err)
 	}
 	if err := os.WriteFile(marker, nil, 0o600); err != nil {
 		return false, fmt.Errorf("create volume's marker: %w", err)

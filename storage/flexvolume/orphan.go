@@ -56,7 +56,7 @@ func (r *Registry) killOrphans() error {
 	dir := filepath.Join(r.KeepDir, runningDir, strings.TrimSpace(string(boot)))
 	records, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("read records of running drivers: %w", err)
+		return fmt.Errorf("read running driver records: %w", err)
 	}
 	var orphans []orphan
 	for _, record := range records {
@@ -67,10 +67,10 @@ func (r *Registry) killOrphans() error {
 	killAll(orphans)
 	// Also remove the records of earlier boots.
 	if err := os.RemoveAll(filepath.Dir(dir)); err != nil {
-		return fmt.Errorf("remove records of running drivers: %w", err)
+		return fmt.Errorf("remove running driver records: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("create directory for records of running drivers: %w", err)
+		return fmt.Errorf("create directory for running driver records: %w", err)
 	}
 	r.runningCallsDir = dir
 	return nil

@@ -47,7 +47,7 @@ func checkComponents(dir string, rest []string, links int) error {
 		next := filepath.Join(dir, name) // also for "..", since dir has no links
 		info, err := os.Lstat(next)
 		if err != nil {
-			return fmt.Errorf("check owner of driver: %w", err)
+			return fmt.Errorf("check driver owner: %w", err)
 		}
 		if info.Mode().Type() != fs.ModeSymlink {
 			if err := checkMode(next); err != nil {
@@ -62,10 +62,10 @@ func checkComponents(dir string, rest []string, links int) error {
 		}
 		target, err := os.Readlink(next)
 		if err != nil {
-			return fmt.Errorf("check owner of driver: %w", err)
+			return fmt.Errorf("check driver owner: %w", err)
 		}
 		if links == maxLinks {
-			return fmt.Errorf("check owner of driver: %s: %w", next, syscall.ELOOP)
+			return fmt.Errorf("check driver owner: %s: %w", next, syscall.ELOOP)
 		}
 		if filepath.IsAbs(target) {
 			dir = "/"
@@ -80,7 +80,7 @@ func checkComponents(dir string, rest []string, links int) error {
 func checkMode(path string) error {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return fmt.Errorf("check owner of driver: %w", err)
+		return fmt.Errorf("check driver owner: %w", err)
 	}
 	if err := owned(path, info); err != nil {
 		return err

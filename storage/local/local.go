@@ -194,7 +194,7 @@ func (d *Driver) detachDeleted() error {
 // listen creates the socket. It replaces a socket left behind by a killed process.
 func listen(path string) (net.Listener, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return nil, fmt.Errorf("create directory of socket: %w", err)
+		return nil, fmt.Errorf("create socket directory: %w", err)
 	}
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("replace socket: %w", err)

@@ -20,6 +20,6 @@ func TestGoroutinesInheritComponent(t *testing.T) {
 		t.Errorf("got error %v, want the error of the component", err)
 	}
 	if got := Current(); got != "" {
-		t.Errorf("a goroutine outside of components belongs to %q", got)
+		t.Errorf("a goroutine outside components belongs to %q", got)
 	}
 }

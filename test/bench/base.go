@@ -17,7 +17,7 @@ import (
 func runBase(ctx context.Context, o options) error {
 	work, err := os.MkdirTemp("", "slipway-bench-")
 	if err != nil {
-		return fmt.Errorf("make working directory: %w", err)
+		return fmt.Errorf("create working directory: %w", err)
 	}
 	defer os.RemoveAll(work)
 	var compared [2]contender

@@ -54,12 +54,12 @@ func linkerFlags(ctx context.Context) (string, error) {
 	command.Stderr = os.Stderr
 	output, err := command.Output()
 	if err != nil {
-		return "", fmt.Errorf("find version of Kubernetes: %w", err)
+		return "", fmt.Errorf("find Kubernetes version: %w", err)
 	}
 	version := strings.TrimSpace(string(output))
 	numbers := strings.Split(strings.TrimPrefix(version, "v"), ".")
 	if len(numbers) < 2 {
-		return "", fmt.Errorf("find version of Kubernetes: %q is not a version", version)
+		return "", fmt.Errorf("find Kubernetes version: %q is not a version", version)
 	}
 	const variable = " -X k8s.io/component-base/version."
 	return "-s -w" + variable + "gitVersion=" + version + variable + "gitMajor=" + numbers[0] + variable + "gitMinor=" + numbers[1] +

@@ -15,7 +15,7 @@ func runBuilds(ctx context.Context, o options) error {
 	machine, started := host.Describe(), time.Now()
 	work, err := os.MkdirTemp("", "slipway-bench-")
 	if err != nil {
-		return fmt.Errorf("make working directory: %w", err)
+		return fmt.Errorf("create working directory: %w", err)
 	}
 	defer os.RemoveAll(work)
 	// Build pods run as other users, which need access to these files.

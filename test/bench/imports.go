@@ -50,7 +50,7 @@ func runImports(ctx context.Context, o options) error {
 	machine, started := host.Describe(), time.Now()
 	work, err := os.MkdirTemp("", "slipway-bench-")
 	if err != nil {
-		return fmt.Errorf("make working directory: %w", err)
+		return fmt.Errorf("create working directory: %w", err)
 	}
 	defer os.RemoveAll(work)
 	program, err := filepath.Abs(o.slipway)
@@ -219,7 +219,7 @@ func (i *importer) memory() (float64, error) {
 			return memoryOf(p.PID, "RssAnon")
 		}
 	}
-	return 0, errors.New("read memory of control plane: no such process")
+	return 0, errors.New("read control plane memory: no such process")
 }
 
 // watchMemory samples the control plane's memory until stop is called, and records the maximum.

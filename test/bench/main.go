@@ -131,7 +131,7 @@ func runClusters(ctx context.Context, o options) error {
 	}
 	work, err := os.MkdirTemp("", "slipway-bench-")
 	if err != nil {
-		return fmt.Errorf("make working directory: %w", err)
+		return fmt.Errorf("create working directory: %w", err)
 	}
 	defer os.RemoveAll(work)
 	report := &report{Machine: host.Describe(), Rounds: o.rounds, Idle: o.idle, Started: time.Now()}

@@ -159,7 +159,7 @@ type registrySide struct {
 func startRegistry(ctx context.Context, command []string) (*registrySide, error) {
 	dir, err := os.MkdirTemp("", "slipway-bench-")
 	if err != nil {
-		return nil, fmt.Errorf("make working directory: %w", err)
+		return nil, fmt.Errorf("create working directory: %w", err)
 	}
 	address, err := freeAddress()
 	if err != nil {
@@ -269,13 +269,13 @@ func get(ctx context.Context, client *http.Client, address string) error {
 func memoryOf(pid int, quantity string) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return 0, fmt.Errorf("read memory of process: %w", err)
+		return 0, fmt.Errorf("read process memory: %w", err)
 	}
 	_, rest, _ := strings.Cut(string(status), quantity+":")
 	size, _, _ := strings.Cut(strings.TrimSpace(rest), " ")
 	kib, err := strconv.ParseFloat(size, 64)
 	if err != nil {
-		return 0, fmt.Errorf("read memory of process: %w", err)
+		return 0, fmt.Errorf("read process memory: %w", err)
 	}
 	return kib * 1024, nil
 }

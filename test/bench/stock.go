@@ -48,7 +48,7 @@ type program struct {
 func newStock(h *host.Host, programs string) (side, error) {
 	name, err := os.Hostname()
 	if err != nil {
-		return nil, fmt.Errorf("find name of the machine: %w", err)
+		return nil, fmt.Errorf("find machine name: %w", err)
 	}
 	s := &stock{host: h, programs: programs, nodeName: strings.ToLower(name)}
 	if s.payload, err = payload.Unpack(filepath.Join(programs, "payload")); err != nil {
@@ -71,7 +71,7 @@ func newStock(h *host.Host, programs string) (side, error) {
 		return nil, err
 	}
 	if err := h.Do(func() error { return host.AddBridge(bridge, podGateway) }); err != nil {
-		return nil, fmt.Errorf("make network of pods: %w", err)
+		return nil, fmt.Errorf("create pod network: %w", err)
 	}
 	return s, makeCgroups(h.CgroupRoot)
 }

@@ -107,7 +107,7 @@ func (s *stock) writeFiles() error {
 		"$bridge", bridge, "$subnet", nodeCIDR)
 	for _, dir := range []string{"log", "manifests"} {
 		if err := os.MkdirAll(s.host.Path(dir), 0o755); err != nil {
-			return fmt.Errorf("make directory: %w", err)
+			return fmt.Errorf("create directory: %w", err)
 		}
 	}
 	for name, content := range map[string]string{
@@ -115,7 +115,7 @@ func (s *stock) writeFiles() error {
 	} {
 		path := s.host.Path(name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return fmt.Errorf("make directory: %w", err)
+			return fmt.Errorf("create directory: %w", err)
 		}
 		if err := os.WriteFile(path, []byte(fields.Replace(content)), 0o600); err != nil {
 			return fmt.Errorf("write configuration: %w", err)

@@ -16,7 +16,7 @@ func runTenants(ctx context.Context, o options) error {
 	machine, started := host.Describe(), time.Now()
 	work, err := os.MkdirTemp("", "slipway-bench-")
 	if err != nil {
-		return fmt.Errorf("make working directory: %w", err)
+		return fmt.Errorf("create working directory: %w", err)
 	}
 	defer os.RemoveAll(work)
 	program, err := filepath.Abs(o.slipway)

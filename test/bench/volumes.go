@@ -89,11 +89,11 @@ func measureVolumes(ctx context.Context, h *host.Host, c *cluster, o options, re
 func measureHanging(ctx context.Context, h *host.Host, c *cluster, count int) (all []time.Duration, err error) {
 	dir := filepath.Join(h.Path("drivers"), flexvolume.EscapeName(hanging))
 	if err := os.Mkdir(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make directory of driver: %w", err)
+		return nil, fmt.Errorf("create driver directory: %w", err)
 	}
 	release := filepath.Join(dir, ".hang")
 	if err := os.WriteFile(release, nil, 0o600); err != nil {
-		return nil, fmt.Errorf("write file of driver: %w", err)
+		return nil, fmt.Errorf("write driver file: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if _, err := installDriver(h.Path("drivers"), hanging, "hanging"); err != nil {

@@ -135,7 +135,7 @@ func prepareIn(options Options, shared *segment) (*Cluster, error) {
 // createFiles creates the directories and the configuration.
 func (c *Cluster) createFiles(options Options) (err error) {
 	if c.home, err = os.MkdirTemp("", "slipway-client-"); err != nil {
-		return fmt.Errorf("create home of the client: %w", err)
+		return fmt.Errorf("create client home directory: %w", err)
 	}
 	c.VolumePluginDir = filepath.Join(c.home, "plugins")
 	if c.DataDir == "" {
@@ -172,7 +172,7 @@ func (c *Cluster) configure(options Options) error {
 			return fmt.Errorf("merge configuration: %w", err)
 		}
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			return fmt.Errorf("create directory of the configuration: %w", err)
+			return fmt.Errorf("create configuration directory: %w", err)
 		}
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			return fmt.Errorf("write configuration: %w", err)

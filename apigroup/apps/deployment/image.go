@@ -41,7 +41,7 @@ func (l *imageChangeController) controller(configs, streams cache.SharedIndexInf
 		return rollout.Streams(object.(*appsv1.DeploymentConfig))
 	}, streams)
 	if err != nil {
-		return controller.Controller{}, fmt.Errorf("watch image streams of deployment configurations: %w", err)
+		return controller.Controller{}, fmt.Errorf("watch deployment configurations' image streams: %w", err)
 	}
 	return controller.Controller{
 		Name:      "deployment images",

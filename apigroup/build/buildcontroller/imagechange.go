@@ -35,7 +35,7 @@ const byStream = "stream"
 func (l *imageChangeController) controller(configs, streams cache.SharedIndexInformer) (controller.Controller, error) {
 	changes, err := controller.WatchReferences(configs, byStream, watchedStreams, streams)
 	if err != nil {
-		return controller.Controller{}, fmt.Errorf("watch image streams of build configurations: %w", err)
+		return controller.Controller{}, fmt.Errorf("watch build configurations' image streams: %w", err)
 	}
 	return controller.Controller{
 		Name:      "build images",

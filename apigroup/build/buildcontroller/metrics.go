@@ -30,7 +30,7 @@ type Metrics struct {
 func NewMetrics() (*Metrics, error) {
 	m := newMetrics()
 	if err := legacyregistry.CustomRegister(m); err != nil {
-		return nil, fmt.Errorf("register metrics of builds: %w", err)
+		return nil, fmt.Errorf("register build metrics: %w", err)
 	}
 	return m, nil
 }

@@ -65,7 +65,7 @@ func (l *buildController) awaitJenkins(ctx context.Context, build *buildv1.Build
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read template instance of Jenkins: %w", err)
+		return fmt.Errorf("read Jenkins template instance: %w", err)
 	}
 	for _, condition := range instance.Status.Conditions {
 		switch {
@@ -107,7 +107,7 @@ func (l *buildController) keysOfJenkins(object any) (keys []controller.Key) {
 func (m *podFactory) runnerImage() (string, error) {
 	stream, err := m.streams.ImageStreams(runnerNamespace).Get(runnerStream)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return "", fmt.Errorf("read image stream of the pipeline runner: %w", err)
+		return "", fmt.Errorf("read pipeline runner's image stream: %w", err)
 	}
 	if err == nil {
 		if image := pull.LatestSpec(stream, runnerTag); image != "" {

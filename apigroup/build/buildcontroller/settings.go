@@ -36,7 +36,7 @@ func ReadSettings(defaults, overrides []byte) (*Settings, error) {
 		config  any
 	}{{"BuildDefaults", defaults, &s.Defaults}, {"BuildOverrides", overrides, &s.Overrides}} {
 		if err := apiserver.DecodeConfig(bytes.NewReader(plugin.content), plugin.name+"Config", plugin.config); err != nil {
-			return nil, fmt.Errorf("read configuration of admission plugin %s: %w", plugin.name, err)
+			return nil, fmt.Errorf("read admission plugin %s: %w", plugin.name, err)
 		}
 	}
 	return s, nil

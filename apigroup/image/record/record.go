@@ -74,7 +74,7 @@ func (c Content) check() error {
 		return fmt.Errorf("read manifest: %w", err)
 	}
 	if err := jsonlimit.Check(c.Config, maxValues); err != nil {
-		return fmt.Errorf("read configuration of an image: %w", err)
+		return fmt.Errorf("read image configuration: %w", err)
 	}
 	return nil
 }

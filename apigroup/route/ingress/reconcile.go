@@ -105,7 +105,7 @@ func summary(notes []string) string {
 func (c *Controller) owned(ingress *networkingv1.Ingress) (map[string]*routev1.Route, error) {
 	items, err := c.children.GetIndexer().ByIndex(byOwner, ownedBy(ingress.Namespace, ingress.UID))
 	if err != nil {
-		return nil, fmt.Errorf("find routes of Ingress: %w", err)
+		return nil, fmt.Errorf("find Ingress routes: %w", err)
 	}
 	routes := map[string]*routev1.Route{}
 	for _, item := range items {

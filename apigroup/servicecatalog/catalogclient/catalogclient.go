@@ -50,7 +50,7 @@ func New(config *rest.Config) (*Client, error) {
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
-		return nil, fmt.Errorf("create client of the service catalog: %w", err)
+		return nil, fmt.Errorf("create service catalog client: %w", err)
 	}
 	return &Client{client, runtime.NewParameterCodec(scheme), scheme}, nil
 }

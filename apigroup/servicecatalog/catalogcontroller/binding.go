@@ -64,7 +64,7 @@ func (r *reconciler) writeBinding(ctx context.Context, binding *v1beta1.ServiceB
 	binding.Status.LastConditionState = stateOf(binding.Status.Conditions)
 	updated, err := r.client.Bindings(binding.Namespace).UpdateStatus(ctx, binding, metav1.UpdateOptions{})
 	if err != nil {
-		return fmt.Errorf("update status of binding: %w", err)
+		return fmt.Errorf("update binding status: %w", err)
 	}
 	*binding = *updated
 	return nil

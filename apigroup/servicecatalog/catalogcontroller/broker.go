@@ -103,7 +103,7 @@ func (r *reconciler) updateBrokerStatus(ctx context.Context, view *brokerView) e
 		_, err = r.client.Brokers(broker.Namespace).UpdateStatus(ctx, broker, metav1.UpdateOptions{})
 	}
 	if err != nil {
-		return fmt.Errorf("update status of broker: %w", err)
+		return fmt.Errorf("update broker status: %w", err)
 	}
 	return nil
 }

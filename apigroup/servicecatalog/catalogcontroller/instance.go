@@ -74,7 +74,7 @@ func (r *reconciler) writeInstance(ctx context.Context, instance *v1beta1.Servic
 	instance.Status.LastConditionState = stateOf(instance.Status.Conditions)
 	updated, err := r.client.Instances(instance.Namespace).UpdateStatus(ctx, instance, metav1.UpdateOptions{})
 	if err != nil {
-		return fmt.Errorf("update status of instance: %w", err)
+		return fmt.Errorf("update instance status: %w", err)
 	}
 	*instance = *updated
 	return nil

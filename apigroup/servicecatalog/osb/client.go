@@ -217,7 +217,7 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
 	switch {
 	case err != nil && isAccepted(r, response):
-		return nil, fmt.Errorf("read response of broker: %w", err)
+		return nil, fmt.Errorf("read broker response: %w", err)
 	case int64(len(body)) > limit:
 		return nil, &Error{StatusCode: badBody(response.StatusCode), Description: fmt.Sprintf("the response is larger than %d bytes", limit)}
 	case !isAccepted(r, response):

@@ -106,7 +106,7 @@ func (l *reconciler) process(ctx context.Context, instance *templatev1.TemplateI
 		}
 		secret, err := l.kube.CoreV1().Secrets(instance.Namespace).Get(ctx, reference.Name, metav1.GetOptions{})
 		if err != nil {
-			return nil, classify(fmt.Errorf("read the values of parameters: %w", err))
+			return nil, classify(fmt.Errorf("read parameter values: %w", err))
 		}
 		for i := range template.Parameters {
 			if value, ok := secret.Data[template.Parameters[i].Name]; ok {

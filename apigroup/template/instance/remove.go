@@ -55,7 +55,7 @@ func (l *reconciler) forget(ctx context.Context, instance *templatev1.TemplateIn
 			err = records.Delete(ctx, owner.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &owner.UID}})
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("delete the record %q of the template service broker: %w", owner.Name, err)
+			return fmt.Errorf("delete template service broker record %q: %w", owner.Name, err)
 		}
 	}
 	return nil

@@ -57,10 +57,10 @@ Env, and merges labels. --meta has precedence over it.`,
 	a.filter.addFlags(flags)
 	flags.StringVar(&a.from, "from", "", "Base image. By default, the image starts empty.")
 	flags.StringVar(&a.to, "to", "", "Destination of the image.")
-	flags.StringVar(&a.image, "image", "", "JSON to merge into the configuration of the image, such as {\"Cmd\":[\"/bin/app\"]}.")
+	flags.StringVar(&a.image, "image", "", "JSON to merge into the image's configuration, such as {\"Cmd\":[\"/bin/app\"]}.")
 	flags.StringVar(&a.meta, "meta", "", "JSON to merge into the image's other metadata, such as {\"architecture\":\"arm64\"}.")
 	flags.StringVar(&a.created, "created-at", "", "Creation time of the image, in RFC 3339 or as milliseconds since 1970, instead of now.")
-	flags.BoolVar(&a.dropHistory, "drop-history", false, "Remove the history of the image.")
+	flags.BoolVar(&a.dropHistory, "drop-history", false, "Remove the image's history.")
 	flags.BoolVar(&a.dryRun, "dry-run", false, "Print what would be pushed, without pushing it.")
 	flags.BoolVar(&a.access.force, "force", false, "Send layers even if the registry has them.")
 	return command
@@ -68,7 +68,7 @@ Env, and merges labels. --meta has precedence over it.`,
 
 func (a *appendCommand) run(ctx context.Context, files []string) error {
 	if a.to == "" {
-		return errors.New("set the destination of the image with --to")
+		return errors.New("set the image's destination with --to")
 	}
 	if len(files) == 0 && a.from == "" {
 		return errors.New("name layers, or an image with --from, or both")

@@ -46,8 +46,8 @@ type access struct {
 }
 
 func (a *access) addFlags(flags *pflag.FlagSet) {
-	flags.StringVarP(&a.credentials, "registry-config", "a", "", "File with credentials of registries, instead of those of docker and podman.")
-	flags.BoolVar(&a.insecure, "insecure", false, "Accept any certificate of a registry, and plain HTTP.")
+	flags.StringVarP(&a.credentials, "registry-config", "a", "", "File with registry credentials, instead of the credentials of docker and podman.")
+	flags.BoolVar(&a.insecure, "insecure", false, "Accept any registry certificate, and plain HTTP.")
 	flags.IntVar(&a.jobs, "max-per-registry", 6, "Maximum number of concurrent requests to a registry.")
 }
 

@@ -220,7 +220,7 @@ func TestInfoPrintsImage(t *testing.T) {
 	fails(t, "does not have the image", "info", host+"/app:v2")
 	fails(t, "must be json", "info", host+"/app:v1", "-o", "yaml")
 	fails(t, "at least 1", "info", host+"/app:v1", "--max-per-registry=0")
-	fails(t, "read credentials of registries", "info", host+"/app:v1", "-a", "missing.json")
+	fails(t, "read registry credentials", "info", host+"/app:v1", "-a", "missing.json")
 }
 
 func TestInfoOfManifestListNeedsFilter(t *testing.T) {

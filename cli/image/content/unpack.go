@@ -73,7 +73,7 @@ func (e *extract) unpack(layers []v1.Layer, wants []*want) (err error) {
 	}
 	for _, directory := range slices.Backward(u.modes) {
 		if err := directory.root.Chmod(directory.name, directory.mode); err != nil {
-			return fmt.Errorf("set mode of directory: %w", err)
+			return fmt.Errorf("set directory mode: %w", err)
 		}
 	}
 	for _, w := range wants {

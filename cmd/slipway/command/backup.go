@@ -21,8 +21,8 @@ func backupCommand(opts *options) *cobra.Command {
 	var images bool
 	command := &cobra.Command{
 		Use:   "backup FILE|DIRECTORY",
-		Short: "Save a backup with which an empty host can replace this one",
-		Long: "Save a backup with which an empty host can replace this one. The archive has mode 0600. It contains the configuration, the files\n" +
+		Short: "Save a backup that an empty host can restore to replace this one",
+		Long: "Save a backup that an empty host can restore to replace this one. The archive has mode 0600. It contains the configuration, the files\n" +
 			"that the configuration names, such as password files, the certificates and keys, and on a master a snapshot of etcd, which must\n" +
 			"run. With --images, it also contains the images of the registry. In a directory, the file's name contains the host and the time.\n\n" +
 			"The archive contains all keys and secrets of the cluster. It does not contain volumes.",
@@ -46,7 +46,7 @@ func backupCommand(opts *options) *cobra.Command {
 			return nil
 		},
 	}
-	command.Flags().BoolVar(&images, "images", false, "also save the images of the registry")
+	command.Flags().BoolVar(&images, "images", false, "also save the registry's images")
 	return command
 }
 

@@ -54,15 +54,15 @@ func catalogCheckCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&check.username, "username", "", "user of the broker")
+	flags.StringVar(&check.username, "username", "", "user name for the broker")
 	flags.StringVar(&check.passwordFile, "password-file", "", "file with the password of the user")
 	flags.StringVar(&check.tokenFile, "token-file", "", "file with a bearer token")
-	flags.StringVar(&check.caFile, "ca-file", "", "file with certificate authorities of the broker")
+	flags.StringVar(&check.caFile, "ca-file", "", "file with the certificate authorities that verify the broker")
 	flags.StringVar(&check.Service, "service", "", "name of the service to order an instance of")
 	flags.StringVar(&check.Plan, "plan", "", "name of a plan of the service (default: the first)")
 	flags.StringVar(&check.parameters, "parameters", "", "parameters of the order, as a JSON object")
-	flags.StringVar(&check.namespace, "namespace", "default", "project of the ordered instance")
-	flags.DurationVar(&check.Timeout, "timeout", 10*time.Minute, "deadline of each asynchronous operation")
+	flags.StringVar(&check.namespace, "namespace", "default", "project for the ordered instance")
+	flags.DurationVar(&check.Timeout, "timeout", 10*time.Minute, "deadline for each asynchronous operation")
 	command.MarkFlagsRequiredTogether("username", "password-file")
 	command.MarkFlagsMutuallyExclusive("username", "token-file")
 	return command

@@ -48,6 +48,6 @@ func catalogTestCommand(opts *options) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&trial.Plan, "plan", "", "name of a plan of the bundle (default: the first)")
 	flags.StringVar(&parameters, "parameters", "", "parameters of the plan, as a JSON object")
-	flags.BoolVar(&keep, "keep-project", false, "do not delete the project of the test")
+	flags.BoolVar(&keep, "keep-project", false, "do not delete the test's project")
 	return command
 }

@@ -43,7 +43,7 @@ type csiFlags struct {
 
 func (f *csiFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.addresses, "csi-address", nil, "socket of a driver, such as unix:///csi/csi.sock; can be repeated")
-	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "deadline of each call of a driver")
+	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "deadline for each driver call")
 	flags.StringVar(&f.httpServer, "http-endpoint", "", "address for /metrics and /healthz, such as :9808; empty for none")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster; the default is the pod's service account")
 }

@@ -71,9 +71,9 @@ func addCSIOptions(set *pflag.FlagSet, o *csi.Options) {
 	set.DurationVar(&o.Attach.FinalizerDelay, "attach-linger", 5*time.Minute, "time for which a PersistentVolume keeps its finalizer after its last attachment")
 	set.IntVar(&o.Provision.Workers, "provision-workers", 100, "maximum number of volumes that are created concurrently, and of volumes that are deleted concurrently")
 	set.StringVar(&o.Provision.FSType, "default-fstype", "", "file system for StorageClasses that set none; the default is the driver's choice")
-	set.BoolVar(&o.Provision.ExtraMetadata, "extra-create-metadata", false, "pass the names of claim and PersistentVolume to the driver")
+	set.BoolVar(&o.Provision.ExtraMetadata, "extra-create-metadata", false, "pass the names of the claim and the PersistentVolume to the driver")
 	set.BoolVar(&o.Provision.Strict, "strict-topology", false, "pass only the topology of the selected node to the driver")
-	set.BoolVar(&o.Provision.NoSpread, "no-statefulset-spread", false, "do not spread the volumes of a StatefulSet over the topology")
+	set.BoolVar(&o.Provision.NoSpread, "no-statefulset-spread", false, "do not spread a StatefulSet's volumes across the topology")
 	set.StringVar(&o.Capacity.Namespace, "capacity-namespace", "kube-system", "namespace for CSIStorageCapacity objects; empty does not track capacity")
 	set.DurationVar(&o.Capacity.Interval, "capacity-interval", time.Minute, "time between requests for the driver's capacity")
 	set.IntVar(&o.Snapshot.Workers, "snapshot-workers", 10, "maximum number of snapshots that are processed concurrently")
@@ -87,7 +87,7 @@ func addCSIOptions(set *pflag.FlagSet, o *csi.Options) {
 type csiRetry struct{ minBackoff, maxBackoff time.Duration }
 
 func (r *csiRetry) add(set *pflag.FlagSet) {
-	set.DurationVar(&r.minBackoff, "retry-interval-start", time.Second, "delay after the first error of an operation; it doubles after each further error")
+	set.DurationVar(&r.minBackoff, "retry-interval-start", time.Second, "delay after an operation's first error; it doubles after each subsequent error")
 	set.DurationVar(&r.maxBackoff, "retry-interval-max", 5*time.Minute, "maximum delay after an error")
 }
 
@@ -115,7 +115,7 @@ func (c *csiObject) add(set *pflag.FlagSet) {
 // addFields adds the flags that set the fields of the CSIDriver object.
 func (c *csiObject) addFields(set *pflag.FlagSet) {
 	set.BoolVar(&c.podInfo, "driver-pod-info", false, "pass the pod of a mount to the driver")
-	set.StringVar(&c.fsGroup, "driver-fs-group-policy", string(storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy), "whether a pod's fsGroup becomes the owner of its files: File, None or ReadWriteOnceWithFSType")
+	set.StringVar(&c.fsGroup, "driver-fs-group-policy", string(storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy), "whether the files' group becomes the pod's fsGroup: File, None or ReadWriteOnceWithFSType")
 	set.StringSliceVar(&c.lifecycles, "driver-lifecycle-modes", []string{string(storagev1.VolumeLifecyclePersistent)}, "kinds of volumes: Persistent, Ephemeral")
 }
 

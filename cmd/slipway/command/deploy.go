@@ -16,7 +16,7 @@ func deployCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "deploy",
 		Short: "Run a deployment of a DeploymentConfig, in its deployer pod",
-		Long: "Run the deployment of the environment variables (" + rollout.NameVariable + ", " + rollout.NamespaceVariable + ") with\n" +
+		Long: "Run the deployment that the environment variables identify (" + rollout.NameVariable + ", " + rollout.NamespaceVariable + ") with\n" +
 			"the permissions of the pod's service account. The command of a Custom strategy can call it.",
 		Args:   cobra.NoArgs,
 		Hidden: true,

@@ -76,7 +76,7 @@ func listMembers(cmd *cobra.Command, opts *options) error {
 }
 
 // errUnhealthy makes `slipway etcd health` exit with 1 after it has printed the members.
-var errUnhealthy = errors.New("not every member of etcd is healthy")
+var errUnhealthy = errors.New("not every etcd member is healthy")
 
 func checkMembers(cmd *cobra.Command, opts *options) error {
 	client, err := etcdClient(opts)

@@ -19,8 +19,8 @@ import (
 func etcdConfCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "conf FILE",
-		Short: "Print the settings of master-config.yaml for an etcd.conf",
-		Long: "Print the settings of master-config.yaml for an etcd.conf, as in /etc/etcd/etcd.conf of OpenShift 3: the addresses and the\n" +
+		Short: "Print the master-config.yaml settings for an etcd.conf",
+		Long: "Print the master-config.yaml settings for an etcd.conf, as in /etc/etcd/etcd.conf of OpenShift 3: the addresses and the\n" +
 			"directory. Variables without a counterpart become comments that name their replacement.",
 		Example: "  slipway etcd conf /etc/etcd/etcd.conf",
 		Args:    cobra.ExactArgs(1),

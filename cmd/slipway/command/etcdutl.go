@@ -44,7 +44,7 @@ func etcdutlCommand(opts *options) *cobra.Command {
 func newEtcdutl() *cobra.Command {
 	root := &cobra.Command{Use: "etcdutl", Short: "An administrative command line tool for files of etcd", SilenceUsage: true, SilenceErrors: true}
 	flags := root.PersistentFlags()
-	flags.DurationVar(&etcdutl.FlockTimeout, "timeout", etcdutlTimeout, "time to wait for the lock of the database, 0 without a limit")
+	flags.DurationVar(&etcdutl.FlockTimeout, "timeout", etcdutlTimeout, "time to wait for the database lock; 0: no limit")
 	flags.StringVarP(&etcdutl.OutputFormat, "write-out", "w", "simple", "output format: fields, json, protobuf, simple, table")
 	root.AddCommand(
 		etcdutl.NewDefragCommand(),

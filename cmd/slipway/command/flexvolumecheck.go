@@ -76,7 +76,7 @@ func flexvolumeCheckCommand(opts *options) *cobra.Command {
 	flags.StringVar(&check.FSType, "fs-type", "", "file system of the volumes")
 	flags.StringVar(&check.Node, "node", "", "name of this machine for the driver (default: its host name)")
 	flags.StringVar(&check.size, "size", "100Mi", "size of the volumes; volumes are expanded to twice the size if the driver supports it")
-	flags.DurationVar(&check.Timeout, "timeout", 0, "deadline of each call (default 1m)")
+	flags.DurationVar(&check.Timeout, "timeout", 0, "deadline for each call (default 1m)")
 	flags.IntVar(&check.Kills, "kills", 0, "number of times each operation is killed (default 10)")
 	flags.Uint64Var(&check.Seed, "seed", 0, "random seed of the moments at which calls are killed (default: random)")
 	flags.StringSliceVar(&check.Only, "only", nil, "run only these groups of checks")

@@ -24,17 +24,17 @@ type nodeDriver struct {
 func listNodeDrivers(ctx context.Context, h *host.Host) ([]nodeDriver, error) {
 	config, err := h.AdminClient()
 	if err != nil {
-		return nil, fmt.Errorf("list drivers of all nodes: %w", err)
+		return nil, fmt.Errorf("list drivers on all nodes: %w", err)
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("list drivers of all nodes: %w", err)
+		return nil, fmt.Errorf("list drivers on all nodes: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("list drivers of all nodes: %w", err)
+		return nil, fmt.Errorf("list drivers on all nodes: %w", err)
 	}
 	all := []nodeDriver{}
 	for _, node := range nodes.Items {

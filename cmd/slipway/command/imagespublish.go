@@ -90,7 +90,7 @@ func publish(ctx context.Context, h *host.Host, name, to string) (published, dig
 func publisherToken(ctx context.Context, admin *rest.Config, project string) (string, error) {
 	client, err := kubernetes.NewForConfig(admin)
 	if err != nil {
-		return "", fmt.Errorf("create client of cluster: %w", err)
+		return "", fmt.Errorf("create cluster client: %w", err)
 	}
 	lifetime := int64(publishTokenSeconds)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &lifetime}}

@@ -39,8 +39,8 @@ func lbConfigCommand(opts *options) *cobra.Command {
 	flags := balancerFlags{}
 	command := &cobra.Command{
 		Use:   "config",
-		Short: "Print the configuration of a separate HAProxy that balances over the masters",
-		Long: "Print the configuration of a HAProxy that balances connections over the API servers of the masters. The file does not change when\n" +
+		Short: "Print the configuration of a separate HAProxy that balances connections across the masters",
+		Long: "Print the configuration of a HAProxy that balances connections across the masters' API servers. The file does not change when\n" +
 			"masters join or leave; `slipway lb run` follows these changes. On a master, the command finds all masters of the cluster.\n" +
 			"Elsewhere, name them with --master. With --output, HAProxy checks the configuration before the command replaces the file, and\n" +
 			"the command prints whether the file has changed.",
@@ -113,7 +113,7 @@ func checkBalancer(ctx context.Context, text []byte) error {
 	command := exec.CommandContext(ctx, program, "-c", "-f", "/dev/stdin")
 	command.Stdin = bytes.NewReader(text)
 	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("check configuration of HAProxy: %w: %s", err, bytes.TrimSpace(output))
+		return fmt.Errorf("check HAProxy configuration: %w: %s", err, bytes.TrimSpace(output))
 	}
 	return nil
 }

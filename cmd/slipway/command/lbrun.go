@@ -30,7 +30,7 @@ func lbRunCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "run",
 		Short: "Run a load balancer that follows the masters of the cluster",
-		Long: "Run a HAProxy that balances connections over the API servers of the masters. It follows the masters of the cluster, and keeps the\n" +
+		Long: "Run a HAProxy that balances connections across the masters' API servers. It follows the masters of the cluster, and keeps the\n" +
 			"connections to the others when one of them joins or leaves. Its kubeconfig is lb/kubeconfig in the data directory; create it on a\n" +
 			"master with `slipway lb kubeconfig`. `slipway lb install` installs this command as a service.",
 		Args: cobra.NoArgs,
@@ -152,7 +152,7 @@ func lbUninstallCommand(opts *options) *cobra.Command {
 				return err
 			}
 			if err := os.RemoveAll(dir); err != nil {
-				return fmt.Errorf("remove files of the load balancer: %w", err)
+				return fmt.Errorf("remove load balancer files: %w", err)
 			}
 			return nil
 		},

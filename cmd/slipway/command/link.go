@@ -111,7 +111,7 @@ func removeLinks(dataDir string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read record of links: %w", err)
+		return fmt.Errorf("read link record: %w", err)
 	}
 	var errs []error
 	for path := range strings.FieldsSeq(string(content)) {

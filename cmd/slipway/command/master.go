@@ -17,14 +17,14 @@ import (
 
 // masterCommand returns the command that stops and starts control plane components.
 func masterCommand(opts *options) *cobra.Command {
-	command := &cobra.Command{Use: "master", Short: "Stop and start components of the control plane of this host", GroupID: "host"}
+	command := &cobra.Command{Use: "master", Short: "Stop and start components of this host's control plane", GroupID: "host"}
 	part := strings.Join(host.StoppableParts(), "|")
 	command.AddCommand(
 		&cobra.Command{
-			Use: "stop " + part, Short: "Stop a component of the control plane of this host, until it is started again", Args: cobra.ExactArgs(1),
-			Long: "Stop a component of the control plane of this host, until it is started again. To do this in OpenShift 3, an administrator moves the\n" +
+			Use: "stop " + part, Short: "Stop a component of this host's control plane until you start it again", Args: cobra.ExactArgs(1),
+			Long: "Stop a component of this host's control plane until you start it again. To do this in OpenShift 3, an administrator moves the\n" +
 				"manifest of a static pod to another directory. Without `controllers`, this host runs no controllers and no scheduler; another master takes over, if there is one.\n" +
-				"Without `etcd`, the API server of this host does not serve either. The control plane restarts, and pods continue to run.",
+				"Without `etcd`, this host's API server does not run either. The control plane restarts, and pods continue to run.",
 			RunE: func(cmd *cobra.Command, args []string) error { return setStopped(cmd, opts, args[0], true) },
 		},
 		&cobra.Command{

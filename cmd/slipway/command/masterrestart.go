@@ -24,8 +24,8 @@ var masterComponents = []string{"api", "controllers", "scheduler", "etcd"}
 func masterRestartCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "master-restart api|controllers|scheduler|etcd",
-		Short: "Restart the control plane of this host, and wait until it is ready",
-		Long: "Restart the control plane of this host, and wait until it is ready. API server, controllers, scheduler and etcd are one process,\n" +
+		Short: "Restart this host's control plane, and wait until it is ready",
+		Long: "Restart this host's control plane, and wait until it is ready. API server, controllers, scheduler and etcd are one process,\n" +
 			"so every argument restarts all of them. Pods continue to run. If the program is called master-restart, it runs this command.",
 		GroupID: "host",
 		Args:    cobra.RangeArgs(1, 2), // OpenShift 3.11 accepts the name of a container, too

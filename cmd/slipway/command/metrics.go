@@ -11,8 +11,8 @@ import (
 // metricsCommand returns the command that prints files for Prometheus and Grafana.
 func metricsCommand() *cobra.Command {
 	command := &cobra.Command{
-		Use: "metrics", Short: "Print files for a Prometheus and a Grafana of your own", GroupID: "look",
-		Long: `Print files for a Prometheus and a Grafana of your own. The template prometheus-persistent contains a Prometheus with these files.`,
+		Use: "metrics", Short: "Print files for your own Prometheus and Grafana", GroupID: "look",
+		Long: `Print files for your own Prometheus and Grafana. The template prometheus-persistent contains a Prometheus with these files.`,
 	}
 	command.AddCommand(
 		scrapeConfigCommand(), rightsCommand(),

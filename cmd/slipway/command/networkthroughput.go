@@ -77,8 +77,8 @@ func throughputMeasureCommand(opts *options) *cobra.Command {
 	m.place.addFlag(command)
 	flags := command.Flags()
 	flags.Uint16Var(&m.port, "port", m.port, "port of the server")
-	flags.DurationVar(&m.duration, "duration", 5*time.Second, "time of the measurement")
-	flags.BoolVar(&m.udp, "udp", false, "send datagrams of UDP instead of a stream of TCP")
+	flags.DurationVar(&m.duration, "duration", 5*time.Second, "duration of the measurement")
+	flags.BoolVar(&m.udp, "udp", false, "send UDP datagrams instead of a TCP stream")
 	flags.Float64Var(&m.megabits, "rate", 100, "rate of the datagrams, in Mbit/s")
 	return command
 }

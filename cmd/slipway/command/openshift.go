@@ -17,7 +17,7 @@ import (
 func NewOpenShift(client func(name string, args []string) error) *cobra.Command {
 	root := &cobra.Command{
 		Use: "openshift", Short: "The verbs of OpenShift 3's program",
-		Long: "OpenShift Application Platform\n\nThe verbs of OpenShift 3's program, as other names of verbs of slipway and oc.",
+		Long: "OpenShift Application Platform\n\nThe verbs of OpenShift 3's program, as aliases for verbs of slipway and oc.",
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return errors.Join(cmd.Help(), errors.New("name a command, such as start"))
@@ -52,7 +52,7 @@ func openShiftVersion() *cobra.Command {
 // openShiftCompletion returns `openshift completion`. It returns the errors of `oc completion`.
 func openShiftCompletion(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
-		Use: "completion SHELL", Short: "Print the shell code for the completion of commands: bash or zsh",
+		Use: "completion SHELL", Short: "Print the shell code for command completion: bash or zsh",
 		Long:      "This command prints shell code. A shell that evaluates it completes the commands and flags of openshift.",
 		Example:   "  source <(openshift completion bash)",
 		ValidArgs: []string{"bash", "zsh"},

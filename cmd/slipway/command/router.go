@@ -66,7 +66,7 @@ func routerCommand() *cobra.Command {
 	flags.StringVar(&file, "kubeconfig", "", "kubeconfig of the cluster; the default is the pod's service account")
 	flags.StringVar(&kind, "type", haproxyRouter, "kind of router: "+haproxyRouter+" or "+f5Router)
 	flags.StringVar(&dir, "working-dir", "/var/lib/haproxy", "directory for HAProxy's configuration and sockets")
-	flags.StringVar(&serviceCA, "service-ca", "/var/run/secrets/kubernetes.io/serviceaccount/service-ca.crt", "file of the certificate authority of services' certificates, if it exists")
+	flags.StringVar(&serviceCA, "service-ca", "/var/run/secrets/kubernetes.io/serviceaccount/service-ca.crt", "file with the certificate authority for service certificates, if it exists")
 	return command
 }
 

@@ -70,7 +70,7 @@ func samplesBuildCommand(opts *options) *cobra.Command {
 		},
 	}
 	command.Flags().BoolVar(&background, "background", false, "return immediately; slipway samples list shows the progress")
-	command.Flags().StringVar(&from, "from", "", "a directory with the packages, which slipway samples download has written")
+	command.Flags().StringVar(&from, "from", "", "a directory with the packages that slipway samples download has written")
 	command.Flags().StringVar(&mirror, "mirror", "", "a mirror of Debian: a URL, or a line of sources.list")
 	command.MarkFlagsMutuallyExclusive("from", "mirror")
 	return command

@@ -92,7 +92,7 @@ func sampleStates(ctx context.Context, h *host.Host) (state func(*samples.Image)
 	}
 	client, err := imageclient.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("create client of cluster: %w", err)
+		return nil, fmt.Errorf("create cluster client: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()

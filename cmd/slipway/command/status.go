@@ -66,7 +66,7 @@ func statusCommand(opts *options) *cobra.Command {
 			return err
 		},
 	}
-	command.Flags().BoolVar(&cluster, "cluster", false, "on a master: print all hosts of the cluster, the members of etcd and the leaders")
+	command.Flags().BoolVar(&cluster, "cluster", false, "on a master: print all hosts of the cluster, the etcd members and the leaders")
 	command.Flags().BoolVar(&network, "network", false, "print the network of this host: its settings, policies and egress IPs, and whether other hosts respond")
 	command.Flags().StringVarP(&output, "output", "o", "", "output format: json")
 	return command

@@ -17,7 +17,7 @@ import (
 
 func storageCommand(opts *options) *cobra.Command {
 	storage := &cobra.Command{
-		Use: "storage", Short: "Reset the storage of containers and images", GroupID: "host",
+		Use: "storage", Short: "Reset the container and image storage", GroupID: "host",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

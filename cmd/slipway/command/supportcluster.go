@@ -99,7 +99,7 @@ func printTable(out io.Writer, table *metav1.Table) error {
 		row := &table.Rows[i].Object
 		object, err := runtime.Decode(unstructured.UnstructuredJSONScheme, row.Raw)
 		if err != nil {
-			return fmt.Errorf("read object of table: %w", err)
+			return fmt.Errorf("read table object: %w", err)
 		}
 		row.Object = object
 	}

@@ -45,7 +45,7 @@ func TestEmptyTableIsReported(t *testing.T) {
 
 func TestTableWithInvalidObjectIsAnError(t *testing.T) {
 	table := &metav1.Table{Rows: []metav1.TableRow{{Object: runtime.RawExtension{Raw: []byte("{")}}}}
-	if err := printTable(&strings.Builder{}, table); err == nil || !strings.Contains(err.Error(), "read object of table") {
+	if err := printTable(&strings.Builder{}, table); err == nil || !strings.Contains(err.Error(), "read table object") {
 		t.Errorf("got error %v", err)
 	}
 }

@@ -55,7 +55,7 @@ func upCommand(opts *options) *cobra.Command {
 		},
 	}
 	join.add(command.Flags())
-	command.Flags().BoolVar(&link, "link", false, "on a terminal, offer once to link slipway and oc into "+linkDir)
+	command.Flags().BoolVar(&link, "link", false, "in a terminal, offer once to link slipway and oc into "+linkDir)
 	return command
 }
 

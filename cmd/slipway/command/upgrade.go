@@ -85,7 +85,7 @@ func upgradeState(ctx context.Context, h *host.Host) (*upgrade.State, error) {
 	}
 	server, err := client.Discovery().ServerVersion()
 	if err != nil {
-		return nil, fmt.Errorf("request version of the API server: %w", err)
+		return nil, fmt.Errorf("request API server version: %w", err)
 	}
 	state := &upgrade.State{Server: server.GitVersion, Program: kube.Version(), Now: time.Now(), Members: map[string]string{}}
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -113,7 +113,7 @@ func upgradeState(ctx context.Context, h *host.Host) (*upgrade.State, error) {
 	}
 	metrics, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("request metrics of the API server: %w", err)
+		return nil, fmt.Errorf("request API server metrics: %w", err)
 	}
 	state.Deprecated, err = deprecatedAPIs(metrics)
 	return state, err
@@ -125,7 +125,7 @@ func deprecatedAPIs(metrics []byte) (apis []upgrade.API, err error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(metrics))
 	if err != nil {
-		return nil, fmt.Errorf("read metrics of the API server: %w", err)
+		return nil, fmt.Errorf("read API server metrics: %w", err)
 	}
 	for _, metric := range families["apiserver_requested_deprecated_apis"].GetMetric() {
 		labels := map[string]string{}

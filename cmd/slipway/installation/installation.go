@@ -197,11 +197,11 @@ func (m Machine) read() (*record, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read record of the installation: %w", err)
+		return nil, fmt.Errorf("read installation record: %w", err)
 	}
 	r := &record{}
 	if err := json.Unmarshal(content, r); err != nil {
-		return nil, fmt.Errorf("read record of the installation %q: %w", m.path(recordPath), err)
+		return nil, fmt.Errorf("read installation record %q: %w", m.path(recordPath), err)
 	}
 	return r, nil
 }

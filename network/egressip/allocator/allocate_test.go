@@ -54,7 +54,7 @@ func TestAllocate(t *testing.T) {
 		"balanced":           {[]string{"a" + all, "b" + all}, []string{"192.0.2.100", "192.0.2.101", "192.0.2.102"}, "", "a=100,102 b=101"},
 		"kept":               {[]string{"a" + all, "b" + all + " 192.0.2.100"}, []string{"192.0.2.100"}, "", "a= b=100"},
 		"released":           {[]string{"a" + all + " 192.0.2.100 192.0.2.101"}, []string{"192.0.2.101"}, "", "a=101"},
-		"outside of ranges":  {[]string{"a" + all}, []string{"198.51.100.1"}, "", "a="},
+		"outside ranges":     {[]string{"a" + all}, []string{"198.51.100.1"}, "", "a="},
 		"only one host fits": {[]string{"a 192.0.2.100/32", "b 192.0.2.101/32"}, []string{"192.0.2.100", "192.0.2.101"}, "", "a=100 b=101"},
 		"range of a host has changed": {
 			[]string{"a 192.0.2.128/25 192.0.2.100", "b" + all}, []string{"192.0.2.100"}, "", "a= b=100",

@@ -61,7 +61,7 @@ func (r *requirement) allow(name reference.Named, digest string, signatures Sign
 	case signedBy:
 		return r.allowSigned(name, digest, signatures)
 	}
-	return errors.New("the signature policy of the node rejects the image")
+	return errors.New("the node's signature policy rejects the image")
 }
 
 // allowSigned accepts an image that has at least one valid signature for its digest and identity.
@@ -103,7 +103,7 @@ func (r *requirement) keys() (openpgp.EntityList, error) {
 		}
 		content, err := os.ReadFile(name)
 		if err != nil {
-			return nil, fmt.Errorf("read public keys of signature policy: %w", err)
+			return nil, fmt.Errorf("read signature policy public keys: %w", err)
 		}
 		keys, err := imagesignature.Keys(content)
 		if err != nil {

@@ -61,7 +61,7 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 	case info.Error != "":
 		return nil, fmt.Errorf("identity provider %s responds with an error", request.URL.Host)
 	case info.Subject == "":
-		return nil, errors.New("the response of the identity provider has no user: sub is missing")
+		return nil, errors.New("the identity provider's response has no user: sub is missing")
 	}
 	return &idp.Identity{UserName: info.Subject, PreferredUserName: info.PreferredUserName, Name: info.Name, Email: info.Email}, nil
 }

@@ -86,7 +86,7 @@ func (p *Provider) AuthenticateCallback(ctx context.Context, callback string,
 		return nil, err
 	}
 	if identity.UserName == "" {
-		return nil, errors.New("the response of the identity provider has no user")
+		return nil, errors.New("the identity provider's response has no user")
 	}
 	return identity, nil
 }

@@ -59,7 +59,7 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 	case reply.StatusCode != http.StatusCreated:
 		return nil, fmt.Errorf("Keystone %s responds with %s", request.URL.Host, reply.Status)
 	case existing.ID == "" || existing.Name == "":
-		return nil, errors.New("the response of Keystone has no user")
+		return nil, errors.New("Keystone's response has no user")
 	case p.UseID:
 		return &idp.Identity{UserName: existing.ID, PreferredUserName: existing.Name}, nil
 	}

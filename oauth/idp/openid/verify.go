@@ -126,7 +126,7 @@ func (v *verifier) plausible(issuer string) bool {
 func (v *verifier) describe(ctx context.Context, issuer string) (*description, error) {
 	request, err := http.NewRequest(http.MethodGet, strings.TrimSuffix(issuer, "/")+"/.well-known/openid-configuration", nil)
 	if err != nil {
-		return nil, fmt.Errorf("read discovery document of issuer: %w", err)
+		return nil, fmt.Errorf("read issuer discovery document: %w", err)
 	}
 	d := &description{}
 	response, err := remote.JSON(ctx, v.settings.Client, request, d)

@@ -44,7 +44,7 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 	defer stop()
 	ready()
 	if err := server.Serve(s.Listener); !errors.Is(err, http.ErrServerClosed) {
-		return fmt.Errorf("serve health of CSI drivers: %w", err)
+		return fmt.Errorf("serve CSI driver health: %w", err)
 	}
 	return nil
 }

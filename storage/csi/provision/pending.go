@@ -28,7 +28,7 @@ func (p *provisioner) patchClaim(ctx context.Context, claim *corev1.PersistentVo
 	metadata["uid"] = claim.UID
 	text, err := json.Marshal(object{"metadata": metadata})
 	if err != nil {
-		return nil, fmt.Errorf("encode patch of claim: %w", err)
+		return nil, fmt.Errorf("encode claim patch: %w", err)
 	}
 	patched, err := p.Client.CoreV1().PersistentVolumeClaims(claim.Namespace).Patch(ctx, claim.Name, types.StrategicMergePatchType, text, metav1.PatchOptions{})
 	if err != nil {

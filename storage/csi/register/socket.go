@@ -67,7 +67,7 @@ func (o *registrationSocket) close() error {
 	o.server.GracefulStop() // completes running calls of the kubelet
 	o.serving.Wait()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove socket of the registration: %w", err)
+		return fmt.Errorf("remove registration socket: %w", err)
 	}
 	return nil
 }

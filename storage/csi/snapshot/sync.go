@@ -168,7 +168,7 @@ func (r *snapshotter) recordState(ctx context.Context, c *snapshotv1.VolumeSnaps
 		c = c.DeepCopy()
 		c.Status = status
 		if c, err = r.contentClient().UpdateStatus(ctx, c, metav1.UpdateOptions{}); err != nil {
-			return nil, fmt.Errorf("update status of VolumeSnapshotContent: %w", err)
+			return nil, fmt.Errorf("update VolumeSnapshotContent status: %w", err)
 		}
 	}
 	return r.clearBeingCreated(ctx, c)

@@ -101,13 +101,13 @@ func Copy(ctx context.Context, path, source string) (shared bool, err error) {
 func SharesBlocks(dir string) (bool, error) {
 	src, err := os.CreateTemp(dir, ".share-")
 	if err != nil {
-		return false, fmt.Errorf("test sharing of blocks: %w", err)
+		return false, fmt.Errorf("test block sharing: %w", err)
 	}
 	defer os.Remove(src.Name())
 	defer src.Close()
 	dst, err := os.CreateTemp(dir, ".share-")
 	if err != nil {
-		return false, fmt.Errorf("test sharing of blocks: %w", err)
+		return false, fmt.Errorf("test block sharing: %w", err)
 	}
 	defer os.Remove(dst.Name())
 	defer dst.Close()

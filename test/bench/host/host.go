@@ -46,7 +46,7 @@ type Host struct {
 // New creates the directory and the network namespace, with lo, an address and a default route.
 func New(dir, cgroupRoot string) (*Host, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("make directory: %w", err)
+		return nil, fmt.Errorf("create directory: %w", err)
 	}
 	network, err := netnamespace.New()
 	if err != nil {

@@ -91,7 +91,7 @@ func (h hosts) checkPods(t *testing.T) {
 		pod := c.WaitPodRunning("pod-" + host.Node)
 		address, subnet := netip.MustParseAddr(pod.Status.PodIP), netip.MustParsePrefix(host.Files.Subnet())
 		if !subnet.Masked().Contains(address) {
-			t.Errorf("pod %s has the address %s, outside of flannel's subnet %s", pod.Name, address, subnet)
+			t.Errorf("pod %s has the address %s, outside flannel's subnet %s", pod.Name, address, subnet)
 		}
 		other := h.Hosts[1-i]
 		page := "I am pod-" + host.Node

@@ -25,7 +25,7 @@ type forgery struct {
 }
 
 // Payloads of frames.
-const forgedText, honestText = "forged", "honest"
+const forgedText, honestText = "forged", "valid"
 
 // frame returns an Ethernet frame.
 func frame(to, from net.HardwareAddr, kind uint16, parts ...[]byte) []byte {
@@ -97,7 +97,7 @@ func (t tenant) transmit(pod string, frames ...[]byte) error {
 	})
 }
 
-// capture returns a function that returns the texts of forged and honest frames that have arrived
+// capture returns a function that returns the texts of forged and valid frames that have arrived
 // at a pod's device.
 func (t tenant) capture(test *testing.T, pod string) (arrivals func() []string) {
 	test.Helper()
@@ -209,7 +209,7 @@ func (s tenants) forgeries6(own, gateway, victim net.HardwareAddr, target string
 }
 
 // TestForgedFramesReachNoOtherHost sends forged frames from a pod to pods of another project on
-// each host. Only the honest datagram that follows them arrives.
+// each host. Only the valid datagram that follows them arrives.
 func TestForgedFramesReachNoOtherHost(t *testing.T) {
 	s := sharedTenants(t)
 	for _, target := range pods() {
@@ -233,9 +233,9 @@ func TestForgedFramesReachNoOtherHost(t *testing.T) {
 			t.Fatal(err)
 		}
 		var texts []string
-		s.WaitFor("honest datagram at "+target, func(context.Context) error {
-			honest := ipv4(s.blue.address(sender), s.blue.address(target), unix.IPPROTO_UDP, 0, nil, datagram(honestText))
-			err := s.blue.transmit(sender, frame(node, mine, unix.ETH_P_IP, honest))
+		s.WaitFor("valid datagram at "+target, func(context.Context) error {
+			valid := ipv4(s.blue.address(sender), s.blue.address(target), unix.IPPROTO_UDP, 0, nil, datagram(honestText))
+			err := s.blue.transmit(sender, frame(node, mine, unix.ETH_P_IP, valid))
 			texts = append(texts, arrivals()...)
 			if err == nil && !slices.Contains(texts, honestText) {
 				err = fmt.Errorf("the pod has received %q", texts)

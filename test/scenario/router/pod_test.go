@@ -75,9 +75,9 @@ func TestShardedRouterRunsInPod(t *testing.T) {
 		t.Errorf("the route's annotation has no effect: the cookie is %q", header.Get("Set-Cookie"))
 	}
 	if status, _ := fetch(c, 81, "tin.example.com"); status != http.StatusServiceUnavailable {
-		t.Errorf("the router of a shard responds with %d for a route outside of it", status)
+		t.Errorf("the router of a shard responds with %d for a route outside it", status)
 	}
-	eventually.Equal(t, "status of a route outside of the shard", func() string { return decision(c, "others") }, "public:True")
+	eventually.Equal(t, "status of a route outside the shard", func() string { return decision(c, "others") }, "public:True")
 	eventually.True(t, "requests in its log", func() bool {
 		// The log container can become ready later than the router.
 		fetch(c, 81, "gold.example.com")
