@@ -1,4 +1,5 @@
 import { ApiError, post } from './http';
+import { controllerOf, isOwned } from './owners';
 import type { KubeObject } from './types';
 
 /** PodOfNode contains the fields of a pod that a drain reads. */
@@ -24,15 +25,14 @@ const hasEnded = (pod: PodOfNode) => ['Succeeded', 'Failed'].includes(pod.status
 
 /** planOf plans the drain of a node's pods according to the rules of oc adm drain. */
 export function planOf(pods: PodOfNode[]): Plan {
-  const controllerOf = (pod: PodOfNode) => pod.metadata.ownerReferences?.find((owner) => owner.controller)?.kind;
-  const stays = (pod: PodOfNode) => pod.metadata.annotations?.[mirrorKey] !== undefined || (controllerOf(pod) === 'DaemonSet' && !hasEnded(pod));
+  const stays = (pod: PodOfNode) => pod.metadata.annotations?.[mirrorKey] !== undefined || (controllerOf(pod)?.kind === 'DaemonSet' && !hasEnded(pod));
   const evicted = pods.filter((pod) => !stays(pod));
   const running = evicted.filter((pod) => !hasEnded(pod));
   return {
     evicted,
     skipped: pods.filter(stays),
     localData: running.filter((pod) => pod.spec.volumes?.some((volume) => volume.emptyDir !== undefined)),
-    unmanaged: running.filter((pod) => controllerOf(pod) === undefined),
+    unmanaged: running.filter((pod) => !isOwned(pod)),
   };
 }
 

@@ -1,5 +1,6 @@
 import { pathOf } from './discovery';
 import { patch, post, put, unchanged } from './http';
+import { configKey } from './owners';
 import type { KubeObject, LooseObject } from './types';
 import type { Container } from './workloads';
 
@@ -32,7 +33,6 @@ export interface Included {
 const keys = {
   revision: 'deployment.kubernetes.io/revision',
   cause: 'kubernetes.io/change-cause',
-  config: 'openshift.io/deployment-config.name',
   version: 'openshift.io/deployment-config.latest-version',
   phase: 'openshift.io/deployment.phase',
   reason: 'openshift.io/deployment.status-reason',
@@ -41,7 +41,7 @@ const keys = {
 const annotation = (object: KubeObject, key: string) => object.metadata.annotations?.[key] ?? '';
 
 export const numberOf = (revision: Revision) => revision.revision ?? Number(annotation(revision, keys.version) || annotation(revision, keys.revision) || 0);
-export const phaseOf = (revision: Revision) => annotation(revision, keys.phase);
+export const phaseOf = (revision: KubeObject) => annotation(revision, keys.phase);
 export const causeOf = (revision: Revision) => annotation(revision, keys.cause) || annotation(revision, keys.reason);
 
 /** templateOf returns a revision's pod template. */
@@ -76,7 +76,7 @@ export function revisionsPath(object: LooseObject): string {
 export function revisionsOf(object: LooseObject, all: Revision[]): Revision[] {
   const { name, uid } = object.metadata;
   const isOwn = (revision: Revision) =>
-    object.kind === 'DeploymentConfig' ? annotation(revision, keys.config) === name : revision.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
+    object.kind === 'DeploymentConfig' ? annotation(revision, configKey) === name : revision.metadata.ownerReferences?.some((owner) => owner.uid === uid) === true;
   return all.filter(isOwn).sort((a, b) => numberOf(b) - numberOf(a));
 }
 

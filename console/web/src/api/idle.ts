@@ -1,4 +1,5 @@
 import { get, merge } from './http';
+import { controllerOf } from './owners';
 import type { KubeObject, LooseObject } from './types';
 
 /** Target is a controller that unidling a service scales up again. */
@@ -41,7 +42,7 @@ export async function targetsOf(service: LooseObject): Promise<Target[]> {
   const pods = await get<{ items: KubeObject[] }>(`/api/v1/namespaces/${encodeURIComponent(namespace)}/pods?${new URLSearchParams({ labelSelector: labels })}`);
   const targets = new Map<string, Target>();
   for (const pod of pods.items) {
-    let owner = pod.metadata.ownerReferences?.find(({ controller }) => controller);
+    let owner = controllerOf(pod);
     let outermost: Target | undefined;
     while (owner) {
       const group = groupOf(owner.apiVersion);
@@ -51,7 +52,7 @@ export async function targetsOf(service: LooseObject): Promise<Target[]> {
       }
       const object: Scalable = await get<Scalable>(path);
       outermost = { kind: owner.kind, name: owner.name, ...(group && { group }), replicas: object.spec?.replicas ?? 0 };
-      owner = object.metadata.ownerReferences?.find(({ controller }) => controller);
+      owner = controllerOf(object);
     }
     if (outermost && outermost.replicas > 0) {
       targets.set(`${outermost.kind} ${outermost.name}`, outermost);

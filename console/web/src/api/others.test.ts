@@ -37,4 +37,4 @@ it.each([
   [{ ownerReferences: [{ controller: false }] }, true],
   [{ annotations: { 'openshift.io/build.name': 'app-1' } }, false],
   [{ labels: { 'openshift.io/deployer-pod-for.name': 'app-1' } }, false],
-])('recognizes bare pods: %j', (metadata, want) => expect(isBare(metadata as unknown as Metadata)).toBe(want));
+])('recognizes bare pods: %j', (metadata, want) => expect(isBare({ metadata: metadata as unknown as Metadata })).toBe(want));

@@ -1,6 +1,7 @@
 import { others as t } from '../text/others';
+import { isAlone } from './owners';
 import type { PodSummary } from './pods';
-import type { Condition, KubeObject, LooseObject } from './types';
+import type { Condition, LooseObject } from './types';
 
 /** Other is an object that runs pods without a rollout, or a service of a broker. */
 export interface Other {
@@ -18,11 +19,6 @@ export const singleIDs = ['jobs.batch', 'cronjobs.batch', 'serviceinstances.serv
 
 /** replicaIDs contains the resources whose objects the overview shows if nothing owns them. */
 export const replicaIDs = ['replicationcontrollers', 'replicasets.apps'];
-
-/** isAlone reports whether neither a controller nor a deployment configuration owns an object. */
-export function isAlone({ metadata: { ownerReferences, annotations } }: KubeObject): boolean {
-  return !ownerReferences?.some((owner) => owner.controller) && !annotations?.['openshift.io/deployment-config.name'];
-}
 
 /** othersOf returns a project's bare pods, jobs, cron jobs and service instances, sorted by name. */
 export function othersOf(of: (id: string) => LooseObject[], pods: PodSummary[]): Other[] {

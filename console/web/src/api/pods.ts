@@ -1,3 +1,4 @@
+import { isOwned } from './owners';
 import type { Metadata, Row } from './types';
 import type { Snapshot } from './watch';
 
@@ -38,7 +39,7 @@ export function summarize(table: Snapshot<Row>): PodSummary[] {
       state: row.metadata.deletionTimestamp ? 'terminating' : stateOf(word, String(row.cells[ready] ?? '')),
       restarts: parseInt(restarted, 10) || 0,
       sinceRestart: secondsOf(/\((.*) ago\)/.exec(restarted)?.[1]),
-      isBare: isBare(row.metadata),
+      isBare: isBare(row),
     };
   });
 }
@@ -51,8 +52,9 @@ function secondsOf(duration: string | undefined): number | undefined {
 }
 
 /** isBare reports whether no controller, build or deployment owns a pod. */
-export function isBare({ ownerReferences, annotations, labels }: Metadata): boolean {
-  return !ownerReferences?.some((owner) => owner.controller) && !annotations?.['openshift.io/build.name'] && !labels?.['openshift.io/deployer-pod-for.name'];
+export function isBare(pod: { metadata: Metadata }): boolean {
+  const { annotations, labels } = pod.metadata;
+  return !isOwned(pod) && !annotations?.['openshift.io/build.name'] && !labels?.['openshift.io/deployer-pod-for.name'];
 }
 
 const failures = /Error|BackOff|Err|Invalid|Failed|OOMKilled|Evicted|Unknown|DeadlineExceeded|NodeLost/;

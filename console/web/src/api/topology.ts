@@ -1,4 +1,5 @@
 import type { Collections } from './collections';
+import { isOwned } from './owners';
 import { selects } from './pods';
 import { admission, type Route } from './routes';
 import type { LooseObject } from './types';
@@ -65,7 +66,7 @@ export function topologyOf(objects: Pick<Collections, 'of'>, project: string): T
   const all: { id: string; object: LooseObject; key: string }[] = [];
   for (const [id, layer] of Object.entries(layers)) {
     for (const object of objects.of(id)) {
-      if (id === 'pods' && object.metadata.ownerReferences?.some((owner) => owner.controller)) {
+      if (id === 'pods' && isOwned(object)) {
         continue; // the workload represents this object
       }
       const key = `${id}/${object.metadata.name}`;

@@ -58,8 +58,3 @@ export interface Reference {
   name?: string;
   namespace?: string;
 }
-
-/** isOwned reports whether a controller owns an object. */
-export function isOwned({ metadata }: KubeObject): boolean {
-  return metadata.ownerReferences?.some((owner) => owner.controller) ?? false;
-}

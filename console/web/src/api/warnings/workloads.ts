@@ -1,9 +1,11 @@
 import { warnings as t } from '../../text/warnings';
 import { lastSeen } from '../events';
+import { numberOf, phaseOf, revisionsOf, type Revision } from '../history';
+import { isAlone, isOwned } from '../owners';
 import { isBare } from '../pods';
 import { selectsLabels, type LabelSelector } from '../selector';
 import type { Condition, KubeObject } from '../types';
-import { ids, isOwned, listOf, type State, type Warning } from './state';
+import { ids, listOf, type State, type Warning } from './state';
 
 interface PodSpec {
   containers?: { readinessProbe?: object; livenessProbe?: object }[];
@@ -15,13 +17,8 @@ interface Controller extends KubeObject {
   status?: { replicas?: number; desiredNumberScheduled?: number; currentNumberScheduled?: number; active?: number; succeeded?: number; conditions?: Condition[] };
 }
 
-const configKey = 'openshift.io/deployment-config.name';
-const phaseKey = 'openshift.io/deployment.phase';
 const cancelledKey = 'openshift.io/deployment.cancelled';
-const versionKey = 'openshift.io/deployment-config.latest-version';
 const createErrorKey = 'openshift.io/deployer-pod.create-error';
-
-const versionOf = ({ metadata }: KubeObject) => Number(metadata.annotations?.[versionKey] ?? 0);
 
 /**
  * refusalPeriod is the time in milliseconds for which an event explains why a controller lacks
@@ -34,15 +31,15 @@ const refusalPeriod = 20 * 60_000;
  * is in the log of the deployer pod while that pod exists.
  */
 export function deploymentWarnings(state: State): Warning[] {
-  const controllers = listOf<Controller>(state, ids.controllers);
-  return listOf(state, ids.configs).flatMap(({ metadata: { name } }): Warning[] => {
-    const [latest] = controllers.filter(({ metadata }) => metadata.annotations?.[configKey] === name).sort((a, b) => versionOf(b) - versionOf(a));
-    const { annotations } = latest?.metadata ?? {};
-    if (!latest || annotations?.[phaseKey] !== 'Failed' || annotations[cancelledKey] === 'true') {
+  const controllers = listOf<Revision>(state, ids.controllers);
+  return (state.of(ids.configs) ?? []).flatMap((config): Warning[] => {
+    const { name } = config.metadata;
+    const [latest] = revisionsOf(config, controllers);
+    if (!latest || phaseOf(latest) !== 'Failed' || latest.metadata.annotations?.[cancelledKey] === 'true') {
       return [];
     }
     const deployer = `${latest.metadata.name}-deploy`;
-    const version = String(versionOf(latest));
+    const version = String(numberOf(latest));
     return state.pods.some((pod) => pod.name === deployer)
       ? [{ level: 'error', resource: 'pods', name: deployer, tab: 'logs', ...t.failedDeployer(name, version) }]
       : [{ level: 'error', resource: ids.configs, name, tab: 'history', ...t.failedDeployment(version) }];
@@ -50,9 +47,9 @@ export function deploymentWarnings(state: State): Warning[] {
 }
 
 /** createFailure returns the reason why a controller's pods cannot be created, or "". */
-function createFailure({ metadata: { annotations = {} }, status }: Controller): string {
-  const deployer = (annotations[phaseKey] ?? 'New') === 'New' ? annotations[createErrorKey] : undefined;
-  return deployer ?? status?.conditions?.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True')?.message ?? '';
+function createFailure(controller: Controller): string {
+  const deployer = ['', 'New'].includes(phaseOf(controller)) ? controller.metadata.annotations?.[createErrorKey] : undefined;
+  return deployer ?? controller.status?.conditions?.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True')?.message ?? '';
 }
 
 /** lacksPods reports whether a controller without conditions has fewer pods than it needs. */
@@ -114,14 +111,14 @@ export function overlapWarnings(state: State): Warning[] {
 function partsOf(state: State): { resource: string; name: string; spec: PodSpec }[] {
   return [ids.configs, ids.deployments, ids.statefulSets, ids.daemonSets, ids.controllers, ids.replicaSets].flatMap((resource) =>
     listOf<Controller>(state, resource)
-      .filter((object) => !isOwned(object) && object.metadata.annotations?.[configKey] === undefined)
+      .filter(isAlone)
       .map(({ metadata: { name }, spec }) => ({ resource, name, spec: spec.template?.spec ?? {} })),
   );
 }
 
 /** templateWarnings finds volumes of missing secrets, and pod templates without probes. */
 export function templateWarnings(state: State): Warning[] {
-  const bare = state.waiting.filter(({ metadata }) => isBare(metadata)).map(({ metadata: { name }, spec }) => ({ resource: 'pods', name, spec: spec as PodSpec }));
+  const bare = state.waiting.filter(isBare).map(({ metadata: { name }, spec }) => ({ resource: 'pods', name, spec: spec as PodSpec }));
   const parts = partsOf(state);
   const missing = [...parts, ...bare].flatMap(({ resource, name, spec }) =>
     (spec.volumes ?? [])

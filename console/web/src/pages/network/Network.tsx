@@ -6,6 +6,7 @@ import { readable, useCollections } from '../../api/collections';
 import { pathOf, type Resources } from '../../api/discovery';
 import { useResources, useRights } from '../../api/hooks';
 import { get } from '../../api/http';
+import { isOwned } from '../../api/owners';
 import { allowances, describeSelector, type EgressNetworkPolicy, type NetworkPolicy } from '../../api/policies';
 import type { KubeObject, LooseObject } from '../../api/types';
 import { labelsOf } from '../../api/topology';
@@ -127,7 +128,7 @@ function drawingOf(of: (id: string) => LooseObject[], policies: NetworkPolicy[],
   const edges: (Edge & { label: string })[] = [];
   const owners = podIDs.flatMap((id) => of(id).map((object) => ({ id, object })));
   for (const { id, object } of owners) {
-    if (id === 'pods' && object.metadata.ownerReferences?.some((owner) => owner.controller)) {
+    if (id === 'pods' && isOwned(object)) {
       continue;
     }
     const key = `${id}/${object.metadata.name}`;
