@@ -29,3 +29,31 @@ export function selectsLabels(selector: LabelSelector | undefined, labels: Recor
     })
   );
 }
+
+/** requirementsOf returns the labels that a selector requires, as key=value. */
+const requirementsOf = (labels: Record<string, string> = {}) => Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+
+/**
+ * selectorIndex returns a function that finds the entries whose selectors match labels, in the
+ * entries' order. It compares labels only with selectors that require one of them, or that require
+ * none.
+ */
+export function selectorIndex<T extends { selector: LabelSelector }>(entries: T[]): (labels: Record<string, string>) => T[] {
+  const counts = new Map<string, number>();
+  for (const requirement of entries.flatMap(({ selector }) => requirementsOf(selector.matchLabels))) {
+    counts.set(requirement, (counts.get(requirement) ?? 0) + 1);
+  }
+  // Many selectors can require the same label, such as the name of an application. Each entry is
+  // therefore stored at the label that the fewest selectors require.
+  const positions = new Map<string, number[]>();
+  for (const [position, { selector }] of entries.entries()) {
+    const [rarest = ''] = requirementsOf(selector.matchLabels).sort((a, b) => (counts.get(a) ?? 0) - (counts.get(b) ?? 0));
+    positions.set(rarest, [...(positions.get(rarest) ?? []), position]);
+  }
+  return (labels) =>
+    ['', ...requirementsOf(labels)]
+      .flatMap((requirement) => positions.get(requirement) ?? [])
+      .sort((a, b) => a - b)
+      .map((position) => entries[position] as T)
+      .filter(({ selector }) => selectsLabels(selector, labels));
+}

@@ -3,7 +3,7 @@ import { lastSeen } from '../events';
 import { numberOf, phaseOf, revisionsOf, type Revision } from '../history';
 import { isAlone, isOwned } from '../owners';
 import { isBare } from '../pods';
-import { selectsLabels, type LabelSelector } from '../selector';
+import { selectorIndex, type LabelSelector } from '../selector';
 import type { Condition, KubeObject } from '../types';
 import { ids, listOf, type State, type Warning } from './state';
 
@@ -95,9 +95,10 @@ export function overlapWarnings(state: State): Warning[] {
       return isEmpty ? [] : [{ resource, name, label: `${kind} ${name}`, selector }];
     }),
   );
+  const selecting = selectorIndex(selectors);
   const pairs = new Map<string, Warning>();
   for (const pod of state.pods) {
-    const [first, ...others] = selectors.filter(({ selector }) => selectsLabels(selector, pod.labels));
+    const [first, ...others] = selecting(pod.labels);
     for (const other of others) {
       const { resource, name, label } = first as (typeof selectors)[number];
       const pair = `${label} ${other.label}`;
