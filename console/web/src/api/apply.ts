@@ -12,20 +12,43 @@ export interface Applied {
   before?: KubeObject;
 }
 
+/** Placed is an object with the resource and the project in which it is created. */
+interface Placed {
+  object: KubeObject;
+  resource: Resource;
+  /** collection and path are the paths of the collection and of the object. */
+  collection: string;
+  path: string;
+}
+
 /**
- * apply creates objects in a project, and replaces objects that exist. Without a project, each
- * object must name its own project, unless it applies to the whole cluster. With dryRun, apply
- * changes nothing.
+ * place finds the resource of an object, and sets its project. The paths contain the object's
+ * version, not the version that the server prefers.
  */
-export async function apply(objects: KubeObject[], project: string | undefined, resources: Resources, dryRun: boolean): Promise<Applied[]> {
+function place(object: KubeObject, project: string | undefined, resources: Resources): Placed {
+  const resource = resourceOf(resources, object.apiVersion, object.kind);
+  if (!resource) {
+    throw new Error(text.failure.unknownKind(object.kind, object.apiVersion));
+  }
+  const namespace = object.metadata?.namespace ?? project;
+  if (resource.namespaced && namespace === undefined) {
+    throw new Error(text.import.noProject);
+  }
+  const versioned = { ...resource, version: object.apiVersion.split('/').pop() ?? resource.version };
+  return {
+    object: resource.namespaced ? { ...object, metadata: { ...object.metadata, namespace } } : object,
+    resource,
+    collection: pathOf(versioned, namespace),
+    path: pathOf(versioned, namespace, object.metadata?.name),
+  };
+}
+
+/** forEach runs an action for each object in turn. Its errors begin with the object's name. */
+async function forEach(objects: KubeObject[], project: string | undefined, resources: Resources, run: (placed: Placed) => Promise<Applied>): Promise<Applied[]> {
   const applied: Applied[] = [];
   for (const object of objects) {
-    const resource = resourceOf(resources, object.apiVersion, object.kind);
-    if (!resource) {
-      throw new Error(text.failure.unknownKind(object.kind, object.apiVersion));
-    }
     try {
-      applied.push(await applyOne(object, resource, project, dryRun));
+      applied.push(await run(place(object, project, resources)));
     } catch (error) {
       throw new Error(`${object.kind} ${object.metadata?.name ?? ''}: ${(error as Error).message}`, { cause: error });
     }
@@ -33,28 +56,31 @@ export async function apply(objects: KubeObject[], project: string | undefined, 
   return applied;
 }
 
-function createOne(collection: string, object: KubeObject, dryRun: boolean): Promise<KubeObject> {
-  const { name } = object.metadata;
-  if (dryRun) {
-    return post<KubeObject>(collection + '?dryRun=All', object, { repeatable: true });
-  }
-  return name ? create<KubeObject>(collection, name, object) : post<KubeObject>(collection, object);
+/**
+ * apply creates objects in a project, and replaces objects that exist. Without a project, each
+ * object must name its own project, unless it applies to the whole cluster. With dryRun, apply
+ * changes nothing.
+ */
+export function apply(objects: KubeObject[], project: string | undefined, resources: Resources, dryRun: boolean): Promise<Applied[]> {
+  return forEach(objects, project, resources, (placed) => applyOne(placed, dryRun));
 }
 
-async function applyOne(object: KubeObject, resource: Resource, project: string | undefined, dryRun: boolean): Promise<Applied> {
-  const namespace = object.metadata?.namespace ?? project;
-  if (resource.namespaced && namespace === undefined) {
-    throw new Error(text.import.noProject);
-  }
-  // The path contains the object's version, not the version that the server prefers.
-  const version = object.apiVersion.split('/').pop() ?? resource.version;
-  const versioned = { ...resource, version };
-  const query = dryRun ? '?dryRun=All' : '';
-  const placed = resource.namespaced ? { ...object, metadata: { ...object.metadata, namespace } } : object;
-  const path = pathOf(versioned, namespace, object.metadata.name);
+async function createOne({ object, resource, collection }: Placed, dryRun: boolean): Promise<Applied> {
+  const { name } = object.metadata;
+  const send = () => {
+    if (dryRun) {
+      return post<KubeObject>(collection + '?dryRun=All', object, { repeatable: true });
+    }
+    return name ? create<KubeObject>(collection, name, object) : post<KubeObject>(collection, object);
+  };
+  return { object: await send(), resource, outcome: 'created' };
+}
+
+async function applyOne(placed: Placed, dryRun: boolean): Promise<Applied> {
+  const { object, resource, path } = placed;
   let current: KubeObject;
   try {
-    return { object: await createOne(pathOf(versioned, namespace), placed, dryRun), resource, outcome: 'created' };
+    return await createOne(placed, dryRun);
   } catch (error) {
     // If a quota or a missing permission prevents the creation, the server rejects the request
     // before it looks for the object.
@@ -65,8 +91,8 @@ async function applyOne(object: KubeObject, resource: Resource, project: string 
       throw error;
     });
   }
-  const metadata = { ...placed.metadata, resourceVersion: placed.metadata.resourceVersion ?? current.metadata.resourceVersion };
-  return { object: await put<KubeObject>(path + query, { ...placed, metadata }), resource, outcome: 'changed', before: current };
+  const metadata = { ...object.metadata, resourceVersion: object.metadata.resourceVersion ?? current.metadata.resourceVersion };
+  return { object: await put<KubeObject>(path + (dryRun ? '?dryRun=All' : ''), { ...object, metadata }), resource, outcome: 'changed', before: current };
 }
 
 /**
@@ -74,24 +100,6 @@ async function applyOne(object: KubeObject, resource: Resource, project: string 
  * rejects one object, for example because the object exists, createAll creates none.
  */
 export async function createAll(objects: KubeObject[], project: string, resources: Resources): Promise<Applied[]> {
-  let created: Applied[] = [];
-  for (const dryRun of [true, false]) {
-    created = [];
-    for (const object of objects) {
-      const resource = resourceOf(resources, object.apiVersion, object.kind);
-      if (!resource) {
-        throw new Error(text.failure.unknownKind(object.kind, object.apiVersion));
-      }
-      const namespace = object.metadata.namespace ?? project;
-      const version = object.apiVersion.split('/').pop() ?? resource.version;
-      const path = pathOf({ ...resource, version }, namespace);
-      const placed = resource.namespaced ? { ...object, metadata: { ...object.metadata, namespace } } : object;
-      try {
-        created.push({ object: await createOne(path, placed, dryRun), resource, outcome: 'created' });
-      } catch (error) {
-        throw new Error(`${object.kind} ${object.metadata.name}: ${(error as Error).message}`, { cause: error });
-      }
-    }
-  }
-  return created;
+  await forEach(objects, project, resources, (placed) => createOne(placed, true));
+  return forEach(objects, project, resources, (placed) => createOne(placed, false));
 }
