@@ -1,5 +1,5 @@
 import { text } from '../../text/en';
-import { count, type Form, type Source } from './model';
+import { count, nameChoices, type Form, type Source } from './model';
 
 const t = text.forms.autoscaler;
 
@@ -12,7 +12,7 @@ const kinds: Record<string, [apiVersion: string, collection: string]> = {
 
 const targets = (kind: string): Source => ({
   path: (project) => `/apis/${kinds[kind]?.[0]}/namespaces/${encodeURIComponent(project)}/${kinds[kind]?.[1]}`,
-  choices: (items) => items.map(({ metadata: { name } }) => ({ value: name, label: name })),
+  choices: nameChoices,
 });
 
 /** autoscalerForm creates an autoscaler that scales a workload by the CPU usage of its pods. */

@@ -1,7 +1,7 @@
 import { quantity } from '../../api/quantity';
 import { edits } from '../../text/edits';
 import { text } from '../../text/en';
-import { present, type Form } from './model';
+import { nameChoices, present, type Form } from './model';
 
 const t = text.forms.claim;
 const modes = ['ReadWriteOnce', 'ReadWriteMany', 'ReadOnlyMany', 'ReadWriteOncePod'];
@@ -34,7 +34,7 @@ export const claimForm: Form = {
       choices: [{ value: '', label: text.none }],
       source: {
         path: (project) => `/apis/${snapshotGroup}/v1/namespaces/${encodeURIComponent(project)}/volumesnapshots`,
-        choices: (items) => items.map(({ metadata: { name } }) => ({ value: name, label: name })),
+        choices: nameChoices,
       },
     },
   ],

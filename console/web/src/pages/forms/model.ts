@@ -10,10 +10,25 @@ export interface Choice {
   label: string;
 }
 
+/** choicesOf returns the choices among values with labels. */
+export function choicesOf(labels: Readonly<Record<string, string>>): Choice[] {
+  return Object.entries(labels).map(([value, label]) => ({ value, label }));
+}
+
+/** nameChoices returns the choices among the names of objects. */
+export function nameChoices(items: KubeObject[]): Choice[] {
+  return items.map(({ metadata: { name } }) => ({ value: name, label: name }));
+}
+
 /** Source provides a collection's objects as choices. */
 export interface Source {
   path: (project: string) => string;
   choices: (items: KubeObject[], values: Values) => Choice[];
+}
+
+/** namesOf returns the source of the names of a project's objects, such as secrets. */
+export function namesOf(collection: string): Source {
+  return { path: (project) => `/api/v1/namespaces/${encodeURIComponent(project)}/${collection}`, choices: nameChoices };
 }
 
 /** Input is a form field. The default type is a single line of text. */

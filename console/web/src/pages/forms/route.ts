@@ -1,6 +1,6 @@
 import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
-import { present, type Choice, type Form, type Source, type Values } from './model';
+import { namesOf, present, type Choice, type Form, type Source, type Values } from './model';
 
 const t = text.forms.route;
 
@@ -8,16 +8,14 @@ interface Service extends KubeObject {
   spec?: { ports?: { name?: string; port: number; targetPort?: string | number }[] };
 }
 
-const path = (project: string) => `/api/v1/namespaces/${encodeURIComponent(project)}/services`;
-
-const services: Source = { path, choices: (items) => items.map(({ metadata: { name } }) => ({ value: name, label: name })) };
+const services = namesOf('services');
 
 /**
  * ports returns the selected service's ports. A route's target port is the name or number of a
  * pod's port.
  */
 const ports: Source = {
-  path,
+  ...services,
   choices: (items, values) => {
     const service = items.find(({ metadata }) => metadata.name === values.service) as Service | undefined;
     return (service?.spec?.ports ?? []).map(({ name, port, targetPort }): Choice => {

@@ -1,6 +1,6 @@
 import { edits } from '../../text/edits';
 import { text } from '../../text/en';
-import { present, type Form } from './model';
+import { namesOf, present, type Form } from './model';
 
 const t = edits.snapshot;
 
@@ -15,10 +15,7 @@ export const snapshotForm: Form = {
       type: 'select',
       required: true,
       choices: [{ value: '', label: text.forms.route.choose }],
-      source: {
-        path: (project) => `/api/v1/namespaces/${encodeURIComponent(project)}/persistentvolumeclaims`,
-        choices: (items) => items.map(({ metadata: { name } }) => ({ value: name, label: name })),
-      },
+      source: namesOf('persistentvolumeclaims'),
     },
     {
       key: 'class',

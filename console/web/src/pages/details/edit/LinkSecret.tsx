@@ -1,9 +1,9 @@
 import type { LooseObject } from '../../../api/types';
 import { attach } from '../../../text/attach';
 import { text } from '../../../text/en';
-import type { Values } from '../../forms/model';
+import { choicesOf, namesOf, type Values } from '../../forms/model';
 import type { DialogProps } from '../dialogs';
-import { appended, namesOf } from './attachment';
+import { appended } from './attachment';
 import type { Edit } from './edit';
 import { EditDialog } from './EditDialog';
 
@@ -29,7 +29,7 @@ export const linkSecret: Edit = {
           source: namesOf('secrets'),
           problem: (name, values) => (listOf(account, values)?.some((secret) => secret.name === name) ? t.linked : undefined),
         },
-        { key: 'use', label: t.use, type: 'select', choices: Object.entries(t.uses).map(([value, label]) => ({ value, label })) },
+        { key: 'use', label: t.use, type: 'select', choices: choicesOf(t.uses) },
       ],
     },
   ],

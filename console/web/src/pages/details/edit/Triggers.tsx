@@ -1,6 +1,6 @@
 import type { LooseObject } from '../../../api/types';
 import { edits } from '../../../text/edits';
-import type { Choice, Values } from '../../forms/model';
+import { choicesOf, type Values } from '../../forms/model';
 import type { DialogProps } from '../dialogs';
 import { containersOf } from '../environment';
 import { setField, type Edit, type Section } from './edit';
@@ -21,7 +21,7 @@ interface Trigger {
 
 const triggersOf = (object: LooseObject) => (object.spec as { triggers?: Trigger[] }).triggers ?? [];
 
-const choices: Choice[] = Object.entries(t.starts).map(([value, label]) => ({ value, label }));
+const choices = choicesOf(t.starts);
 
 const tagPattern = /^([a-z0-9][a-z0-9-]*\/)?[\w][\w.-]*:[\w][\w.-]*$/;
 

@@ -1,7 +1,7 @@
 import type { LooseObject } from '../../../api/types';
 import { attach as t } from '../../../text/attach';
 import { text } from '../../../text/en';
-import { present, type Choice, type Input, type Source, type Values } from '../../forms/model';
+import { choicesOf, namesOf, present, type Input, type Values } from '../../forms/model';
 import { containersOf, containersPath } from '../environment';
 import type { Edit } from './edit';
 
@@ -14,14 +14,6 @@ interface Volume {
   configMap?: { name?: string };
   secret?: { secretName?: string };
 }
-
-const choicesOf = (labels: Record<string, string>): Choice[] => Object.entries(labels).map(([value, label]) => ({ value, label }));
-
-/** namesOf returns the source of the names of a project's objects. */
-export const namesOf = (collection: string): Source => ({
-  path: (project) => `/api/v1/namespaces/${encodeURIComponent(project)}/${collection}`,
-  choices: (items) => items.map(({ metadata: { name } }) => ({ value: name, label: name })),
-});
 
 const isVolume = ({ source, use }: Values) => source === 'claim' || use === 'volume';
 

@@ -1,6 +1,6 @@
 import { edits } from '../../../text/edits';
 import { text } from '../../../text/en';
-import { listOf, pairsOf, toList, type Input, type Values } from '../../forms/model';
+import { choicesOf, listOf, pairsOf, toList, type Input, type Values } from '../../forms/model';
 import { isValid } from '../environment';
 import { commandProblem } from './handler';
 
@@ -54,11 +54,10 @@ export function environmentOf(value: string | undefined, before: EnvVar[] | unde
 export function hookInputs(prefix: string, containers: string[], volumes: string[], isPossible: (values: Values) => boolean): Input[] {
   const of = (...shown: string[]) => (values: Values) => isPossible(values) && shown.includes(values[`${prefix}hook`] ?? '');
   const any = of('execNewPod', 'tagImages');
-  const choices = (labels: Record<string, string>) => Object.entries(labels).map(([value, label]) => ({ value, label }));
   const volumesProblem = (value: string) => (listOf(value).every((name) => volumes.includes(name)) ? undefined : t.volumesInvalid(volumes.join(', ')));
   return [
-    { key: `${prefix}hook`, label: t.hook, type: 'select', choices: choices(t.hooks), isShown: isPossible },
-    { key: `${prefix}policy`, label: t.policy, type: 'select', choices: choices(t.policies), isShown: any },
+    { key: `${prefix}hook`, label: t.hook, type: 'select', choices: choicesOf(t.hooks), isShown: isPossible },
+    { key: `${prefix}policy`, label: t.policy, type: 'select', choices: choicesOf(t.policies), isShown: any },
     { key: `${prefix}container`, label: t.container, type: 'select', choices: containers.map((value) => ({ value, label: value })), help: t.containerHelp, isShown: any },
     { key: `${prefix}command`, label: t.command, type: 'list', required: true, help: edits.handler.commandHelp, isShown: of('execNewPod'), problem: commandProblem },
     { key: `${prefix}env`, label: t.environment, type: 'pairs', isShown: of('execNewPod'), problem: environmentProblem },
