@@ -1,3 +1,4 @@
+import { byCreation } from '../api/creation';
 import type { Column, Row } from '../api/types';
 
 /** Sort is a column index and a direction. */
@@ -49,14 +50,9 @@ const collator = new Intl.Collator('en', { numeric: true });
 function comparison(columns: Column[], { index, descending }: Sort): Compare {
   const column = columns[index];
   const sign = descending ? -1 : 1;
-  const byCell = column && isAge(column) ? newestFirst : (a: Row, b: Row) => compareCells(a.cells[index], b.cells[index]);
+  const byCell = column && isAge(column) ? byCreation : (a: Row, b: Row) => compareCells(a.cells[index], b.cells[index]);
   return (a, b) =>
     sign * byCell(a, b) || collator.compare(a.metadata.name, b.metadata.name) || collator.compare(a.metadata.namespace ?? '', b.metadata.namespace ?? '');
-}
-
-function newestFirst(a: Row, b: Row): number {
-  const [x, y] = [a.metadata.creationTimestamp, b.metadata.creationTimestamp];
-  return x === y ? 0 : x < y ? 1 : -1;
 }
 
 function compareCells(x: Row['cells'][number] | undefined, y: Row['cells'][number] | undefined): number {

@@ -2,6 +2,7 @@ import { EmptyState, ExpandableSection, Label } from '@patternfly/react-core';
 import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'react-router';
+import { byCreation } from '../../api/creation';
 import { pathOf, type Resource, type Resources } from '../../api/discovery';
 import { useTables } from '../../api/hooks';
 import { get } from '../../api/http';
@@ -45,7 +46,7 @@ export function Sources({ project, resources, kinds, filter }: SourcesProps) {
     const table = tables[index];
     return filterRows(table?.items ?? [], filter).map((row) => ({ resource, row, status: statusOf(table, row) }));
   });
-  sources.sort((a, b) => b.row.metadata.creationTimestamp.localeCompare(a.row.metadata.creationTimestamp) || a.row.metadata.name.localeCompare(b.row.metadata.name));
+  sources.sort((a, b) => byCreation(a.row, b.row) || a.row.metadata.name.localeCompare(b.row.metadata.name));
   if (!tables.every((table) => table.loaded || table.error) && sources.length === 0) {
     return <Loading />;
   }

@@ -1,5 +1,6 @@
 import { Label, List, ListItem, Title } from '@patternfly/react-core';
 import { Link } from 'react-router';
+import { byCreation } from '../../api/creation';
 import { pathOf, type Resources } from '../../api/discovery';
 import { useObjects } from '../../api/hooks';
 import { own } from '../../api/own';
@@ -18,7 +19,7 @@ const colors: Record<string, 'green' | 'red' | 'blue' | 'grey'> = { Complete: 'g
 
 /** newestBuilds returns at most a number of builds, newest first. */
 export function newestBuilds(builds: Build[], max: number): Build[] {
-  return [...builds].sort((a, b) => b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp)).slice(0, max);
+  return [...builds].sort(byCreation).slice(0, max);
 }
 
 /** BuildPhase is the label with a build's phase. */
