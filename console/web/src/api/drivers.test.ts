@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { driversOf, isExpanding, isVolumeFailure, volumeEvents, type VolumeEvent } from './drivers';
+import { driversOf, isExpanding, isVolumeFailure, volumeEvents } from './drivers';
+import type { Event } from './events';
 import { samplesOf } from './metrics';
 import type { LooseObject } from './types';
 
@@ -26,7 +27,7 @@ it('reads labels with quotes, backslashes and braces', () => {
   expect(samplesOf('a{b="x\\"y\\\\n",c="}"} 1e3\n', 'a')).toEqual([{ name: 'a', labels: { b: 'x"y\\n', c: '}' }, value: 1000 }]);
 });
 
-const event = (reason: string, lastTimestamp: string) => ({ reason, lastTimestamp, metadata: { creationTimestamp: '' } }) as VolumeEvent;
+const event = (reason: string, lastTimestamp: string) => ({ reason, lastTimestamp, metadata: { creationTimestamp: '' } }) as Event;
 
 it.each([
   ['ProvisioningFailed', true],

@@ -1,4 +1,4 @@
-import { newestFirst } from './events';
+import { newestFirst, type Event } from './events';
 import { get, send } from './http';
 import { samplesOf, type Sample } from './metrics';
 import type { Condition, KubeObject, LooseObject } from './types';
@@ -90,17 +90,8 @@ const failureReasons = [
 /** waitReasons contains the reasons of events about claims that wait without a failure. */
 const waitReasons = ['WaitForFirstConsumer', 'WaitForPodScheduled', 'ExternalProvisioning', 'Provisioning', 'Resizing', 'FileSystemResizeRequired'];
 
-export interface VolumeEvent extends KubeObject {
-  reason?: string;
-  message?: string;
-  involvedObject: { kind: string; namespace?: string; name: string; uid?: string };
-  series?: { lastObservedTime?: string };
-  lastTimestamp?: string | null;
-  eventTime?: string | null;
-}
-
 /** isVolumeFailure reports whether an event explains why a volume cannot be used or changed. */
-export function isVolumeFailure(event: VolumeEvent): boolean {
+export function isVolumeFailure(event: Event): boolean {
   return failureReasons.includes(event.reason ?? '');
 }
 
@@ -108,7 +99,7 @@ export function isVolumeFailure(event: VolumeEvent): boolean {
  * volumeEvents returns the events that explain why an object waits for its volumes: the failures,
  * newest first, or the newest event about a wait if there are no failures.
  */
-export function volumeEvents(events: VolumeEvent[]): VolumeEvent[] {
+export function volumeEvents(events: Event[]): Event[] {
   const failures = newestFirst(events.filter(isVolumeFailure));
   return failures.length > 0 ? failures : newestFirst(events.filter(({ reason }) => waitReasons.includes(reason ?? ''))).slice(0, 1);
 }

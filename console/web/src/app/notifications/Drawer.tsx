@@ -12,7 +12,7 @@ import {
 import { countOf, lastSeen } from '../../api/events';
 import { text } from '../../text/en';
 import { Age } from '../../ui/Age';
-import { ObjectOf } from '../../ui/EventList';
+import { ObjectLink } from '../../ui/ObjectLink';
 import { isOpen, mark, useNotifications } from './notifications';
 
 /** Drawer lists a project's notifications. */
@@ -49,7 +49,7 @@ export default function Drawer({ project }: { project: string }) {
                 >
                   <NotificationDrawerListItemHeader variant={variant} headingLevel="h2" title={countOf(event) > 1 ? t.times(event.reason ?? '', countOf(event)) : (event.reason ?? '')} srTitle={event.type} />
                   <NotificationDrawerListItemBody timestamp={<Age of={lastSeen(event)} />}>
-                    <ObjectOf event={event} />
+                    <ObjectLink of={event.involvedObject} />
                     <p>{event.message}</p>
                   </NotificationDrawerListItemBody>
                 </NotificationDrawerListItem>

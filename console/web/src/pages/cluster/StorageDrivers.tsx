@@ -2,10 +2,9 @@ import { Alert, Button, Card, CardBody, CardTitle, EmptyState, Label, LabelGroup
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'react-router';
-import { isVolumeFailure, readDrivers, type Driver, type VolumeEvent } from '../../api/drivers';
-import { lastSeen, newestFirst } from '../../api/events';
+import { isVolumeFailure, readDrivers, type Driver } from '../../api/drivers';
+import { lastSeen, newestFirst, type Event } from '../../api/events';
 import { useObjects } from '../../api/hooks';
-import { own } from '../../api/own';
 import type { KubeObject } from '../../api/types';
 import { drivers as t } from '../../text/drivers';
 import { text } from '../../text/en';
@@ -13,6 +12,7 @@ import { Age } from '../../ui/Age';
 import { Failure } from '../../ui/Failure';
 import { Interrupted } from '../../ui/Interrupted';
 import { Loading } from '../../ui/Loading';
+import { ObjectLink } from '../../ui/ObjectLink';
 import { useTitle } from '../../ui/useTitle';
 
 /** maxEvents is the maximum number of failures on the page. */
@@ -28,7 +28,7 @@ interface CSINode extends KubeObject {
 export function Component() {
   useTitle(text.drivers.title);
   const drivers = useQuery({ queryKey: ['drivers'], queryFn: readDrivers, staleTime: 0 });
-  const events = useObjects<VolumeEvent>('/api/v1/events', { fieldSelector: 'type=Warning' });
+  const events = useObjects<Event>('/api/v1/events', { fieldSelector: 'type=Warning' });
   const csi = useObjects('/apis/storage.k8s.io/v1/csidrivers');
   const nodes = useObjects<CSINode>('/apis/storage.k8s.io/v1/csinodes');
   if (drivers.error) {
@@ -163,7 +163,7 @@ function CSI({ drivers, nodes }: { drivers: KubeObject[]; nodes: CSINode[] }) {
   );
 }
 
-function Failures({ events }: { events: VolumeEvent[] }) {
+function Failures({ events }: { events: Event[] }) {
   if (events.length === 0) {
     return <EmptyState headingLevel="h3" titleText={t.noFailures} />;
   }
@@ -184,7 +184,7 @@ function Failures({ events }: { events: VolumeEvent[] }) {
               <Age of={lastSeen(event)} />
             </Td>
             <Td dataLabel={t.object}>
-              <Involved event={event} />
+              <ObjectLink of={event.involvedObject} title={titleOf(event)} />
             </Td>
             <Td dataLabel={text.details.reason}>{event.reason}</Td>
             <Td dataLabel={text.details.message} modifier="breakWord">
@@ -197,19 +197,7 @@ function Failures({ events }: { events: VolumeEvent[] }) {
   );
 }
 
-/** resourceIDs contains the resources of the objects that events about volumes involve, by kind. */
-const resourceIDs: Record<string, string> = {
-  Pod: 'pods',
-  PersistentVolumeClaim: 'persistentvolumeclaims',
-  PersistentVolume: 'persistentvolumes',
-  VolumeSnapshot: 'volumesnapshots.snapshot.storage.k8s.io',
-  VolumeSnapshotContent: 'volumesnapshotcontents.snapshot.storage.k8s.io',
-};
-
-/** Involved links to an event's object. */
-function Involved({ event }: { event: VolumeEvent }) {
-  const { kind, namespace, name } = event.involvedObject;
-  const title = [kind, namespace ? `${namespace}/${name}` : name].join(' ');
-  const resource = own(resourceIDs, kind);
-  return resource ? <Link to={`${namespace ? `/project/${namespace}` : '/cluster'}/${resource}/${encodeURIComponent(name)}`}>{title}</Link> : <>{title}</>;
+/** titleOf names an event's object with its project. */
+function titleOf({ involvedObject: { kind, namespace, name } }: Event): string {
+  return `${kind} ${namespace ? `${namespace}/` : ''}${name}`;
 }

@@ -1,14 +1,13 @@
 import { DescriptionList, DescriptionListDescription, DescriptionListGroup, DescriptionListTerm, Label, LabelGroup, Stack, StackItem, Title } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import type { ReactNode } from 'react';
-import { Link } from 'react-router';
 import { cellsOf } from '../../api/columns';
-import { resourceOf, type Resource } from '../../api/discovery';
-import { useResources, useTable } from '../../api/hooks';
+import type { Resource } from '../../api/discovery';
+import { useTable } from '../../api/hooks';
 import type { Condition, LooseObject } from '../../api/types';
 import { text } from '../../text/en';
 import { Age } from '../../ui/Age';
-import { linkTo } from '../../app/links';
+import { ObjectLink } from '../../ui/ObjectLink';
 import { factsOf } from './facts';
 import { sectionsOf } from './sections';
 import type { TabProps } from './tabs';
@@ -103,20 +102,15 @@ function Pairs({ of }: { of: Record<string, string> | undefined }) {
 }
 
 function Owners({ object }: { object: LooseObject }) {
-  const resources = useResources();
-  const owners = object.metadata.ownerReferences ?? [];
-  if (owners.length === 0 || !resources) {
+  const { ownerReferences: owners = [], namespace } = object.metadata;
+  if (owners.length === 0) {
     return <>{text.none}</>;
   }
-  return (
-    <>
-      {owners.map((owner) => {
-        const resource = resourceOf(resources, owner.apiVersion, owner.kind);
-        const name = `${owner.kind} ${owner.name}`;
-        return <div key={owner.uid}>{resource ? <Link to={linkTo(resource, object.metadata.namespace, owner.name)}>{name}</Link> : name}</div>;
-      })}
-    </>
-  );
+  return owners.map((owner) => (
+    <div key={owner.uid}>
+      <ObjectLink of={{ ...owner, namespace }} />
+    </div>
+  ));
 }
 
 /** conditionsOf returns the conditions in an object's status, if they have the usual form. */
