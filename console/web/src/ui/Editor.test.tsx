@@ -52,23 +52,30 @@ describe('Editor', () => {
   });
 
   it('inserts the files that users drop, each as a document', async () => {
-    const { view, onChange } = await show();
-    const drop = new Event('drop', { bubbles: true, cancelable: true });
-    const files = ['kind: A\n\n', 'kind: B'].map((content) => ({ size: content.length, text: () => Promise.resolve(content) })); // jsdom's files have no method text
-    Object.assign(drop, { dataTransfer: { files } });
-    view().contentDOM.dispatchEvent(drop);
-    expect(drop.defaultPrevented).toBe(true);
+    const { view, onChange, update } = await show();
+    update('a: 1\nb: 2\nc: 3\n', false);
+    drop(view(), ['kind: A\n\n', 'kind: B']);
     await vi.waitFor(() => expect(onChange).toHaveBeenCalledWith('kind: A\n---\nkind: B\n'));
   });
 
-  it('does not insert files that are too large', async () => {
+  it.each([
+    ['files that are too large', false, 5 << 20],
+    ['files while the editor is read-only', true, 1],
+  ])('does not insert %s', async (_, readOnly, size) => {
     const { view, onChange, update } = await show();
-    update('a: 1\nb: 2\nc: 3\n', false);
-    const drop = new Event('drop', { bubbles: true, cancelable: true });
-    Object.assign(drop, { dataTransfer: { files: [{ size: 5 << 20, text: () => Promise.resolve('large') }], getData: () => '' } });
-    view().contentDOM.dispatchEvent(drop);
-    expect(drop.defaultPrevented).toBe(true);
+    update('a: 1\nb: 2\nc: 3\n', readOnly);
+    drop(view(), ['kind: A\n'], size);
     await new Promise((resolve) => setTimeout(resolve));
+    expect(view().state.doc.toString()).toBe('a: 1\nb: 2\nc: 3\n');
     expect(onChange).not.toHaveBeenCalled();
   });
 });
+
+/** drop drops files on an editor. It uses own objects, because jsdom's files have no method text. */
+function drop(view: EditorView, contents: string[], size = 1) {
+  const event = new Event('drop', { bubbles: true, cancelable: true });
+  const files = contents.map((content) => ({ size, text: () => Promise.resolve(content) }));
+  Object.assign(event, { dataTransfer: { files, getData: () => '' } });
+  view.contentDOM.dispatchEvent(event);
+  expect(event.defaultPrevented).toBe(true);
+}

@@ -159,8 +159,8 @@ export function samePlace(before: Text, after: Text, position: number): number {
 }
 
 /**
- * dropFile inserts the contents of dropped files, each as a document. It ignores files that are too
- * large, which CodeMirror would insert.
+ * dropFile inserts the contents of dropped files, each as a document. It ignores files if the editor
+ * is read-only, and files that are too large, which CodeMirror would insert.
  */
 function dropFile(event: DragEvent, editor: EditorView): boolean {
   const files = [...(event.dataTransfer?.files ?? [])];
@@ -168,7 +168,7 @@ function dropFile(event: DragEvent, editor: EditorView): boolean {
     return false;
   }
   event.preventDefault();
-  if (files.reduce((sum, { size }) => sum + size, 0) > maxBytes) {
+  if (editor.state.readOnly || files.reduce((sum, { size }) => sum + size, 0) > maxBytes) {
     return true;
   }
   void Promise.all(files.map((file) => file.text())).then((contents) =>
