@@ -5,34 +5,43 @@ import type { KubeObject } from './types';
 /** secretName matches the names of parameters that usually contain secrets. */
 const secretName = /PASSWORD|PASSWD|SECRET|TOKEN|PRIVATE|_KEY$/i;
 
+/** Equivalent is an oc command that has the same effect as a form. */
+export interface Equivalent {
+  command: string;
+  /** lacksSecrets reports whether the user must add values that can be secret. */
+  lacksSecrets: boolean;
+}
+
 /**
  * templateCommandOf returns the oc command that creates a template's objects. For a value that can
  * be secret, the command contains a variable of the shell.
  */
-export function templateCommandOf({ metadata, parameters = [] }: Template, project: string, values: Record<string, string>): string {
+export function templateCommandOf({ metadata, parameters = [] }: Template, project: string, values: Record<string, string>): Equivalent {
   const changed = parameters.filter(({ name, value = '' }) => (values[name] ?? value) !== value);
   const mayBeSecret = ({ name, generate }: Parameter) => /^\w+$/.test(name) && (generate || secretName.test(name));
   const flags = changed.flatMap((parameter) => ['-p', mayBeSecret(parameter) ? `${parameter.name}="$${parameter.name}"` : quote(`${parameter.name}=${values[parameter.name]}`)]);
-  return [...['oc', 'new-app', '-n', project, `--template=${metadata.namespace}/${metadata.name}`].map(quote), ...flags].join(' ');
+  const words = ['oc', 'new-app', '-n', project, `--template=${metadata.namespace}/${metadata.name}`].map(quote);
+  return { command: [...words, ...flags].join(' '), lacksSecrets: changed.some(mayBeSecret) };
 }
 
 /** placeholder replaces a value that can be secret. */
 export const placeholder = '<secret>';
 
-/** withoutSecrets replaces the values that can be secret, at any depth. */
-function withoutSecrets(parameters: unknown): unknown {
-  return JSON.parse(JSON.stringify(parameters, (name, value: unknown) => (secretName.test(name) ? placeholder : value)));
-}
-
 /**
  * createCommandOf returns the oc command that creates objects. It contains a placeholder for each
  * parameter of a service that can be secret.
  */
-export function createCommandOf(objects: KubeObject[], project: string): string {
+export function createCommandOf(objects: KubeObject[], project: string): Equivalent {
+  let lacksSecrets = false;
+  const withoutSecret = (name: string, value: unknown) => {
+    const mayBeSecret = secretName.test(name);
+    lacksSecrets ||= mayBeSecret;
+    return mayBeSecret ? placeholder : value;
+  };
   const items = objects.map((object) => {
     const { spec } = object as KubeObject & { spec?: { parameters?: unknown } };
-    return spec?.parameters === undefined ? object : { ...object, spec: { ...spec, parameters: withoutSecrets(spec.parameters) } };
+    return spec?.parameters === undefined ? object : { ...object, spec: { ...spec, parameters: JSON.parse(JSON.stringify(spec.parameters, withoutSecret)) as unknown } };
   });
   const list = { apiVersion: 'v1', kind: 'List', items };
-  return `oc create -n ${quote(project)} -f - <<'END'\n${JSON.stringify(list, null, 2)}\nEND`;
+  return { command: `oc create -n ${quote(project)} -f - <<'END'\n${JSON.stringify(list, null, 2)}\nEND`, lacksSecrets };
 }

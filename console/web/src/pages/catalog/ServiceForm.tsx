@@ -2,7 +2,7 @@ import { Checkbox, TextInput } from '@patternfly/react-core';
 import { useState } from 'react';
 import { useParams, useSearchParams } from 'react-router';
 import { serviceIcon } from '../../api/catalog';
-import { createCommandOf } from '../../api/equivalent';
+import { createCommandOf, placeholder } from '../../api/equivalent';
 import { validName } from '../../api/projects';
 import { isComplete, orderOf, parametersOf, textsOf, useService, type Service } from '../../api/services';
 import type { KubeObject } from '../../api/types';
@@ -74,7 +74,8 @@ function ServiceForm({ place, of, plans }: Service & { place: string }) {
 /** OrderCommand shows the command with the same effect, unless a parameter is invalid. */
 function OrderCommand({ project, order }: { project: string; order: () => KubeObject[] }) {
   try {
-    return <Command command={createCommandOf(order(), project)} />;
+    const { command, lacksSecrets } = createCommandOf(order(), project);
+    return <Command command={command} note={lacksSecrets ? text.catalog.placeholders(placeholder) : undefined} />;
   } catch {
     return null; // the form reports the parameter when it is sent
   }

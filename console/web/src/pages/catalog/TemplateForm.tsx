@@ -30,6 +30,7 @@ function TemplateForm({ template }: { template: Template }) {
   const [values, setValues] = useState<Record<string, string>>(() => Object.fromEntries(parameters.map((p) => [p.name, p.value ?? ''])));
   const missing = (p: Parameter) => p.required === true && !p.generate && values[p.name] === '';
   const annotations = template.metadata.annotations ?? {};
+  const { command, lacksSecrets } = templateCommandOf(template, project, values);
   return (
     <CreateForm
       title={annotations['openshift.io/display-name'] ?? template.metadata.name}
@@ -57,7 +58,7 @@ function TemplateForm({ template }: { template: Template }) {
           />
         </Field>
       ))}
-      {project !== '' && !parameters.some(missing) && <Command command={templateCommandOf(template, project, values)} />}
+      {project !== '' && !parameters.some(missing) && <Command command={command} note={lacksSecrets ? text.catalog.variables : undefined} />}
     </CreateForm>
   );
 }

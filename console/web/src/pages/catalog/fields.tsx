@@ -1,5 +1,4 @@
 import { FormGroup, NumberInput, TextInput } from '@patternfly/react-core';
-import { placeholder } from '../../api/equivalent';
 import { validName } from '../../api/projects';
 import { validURI, type Origin } from '../../api/source';
 import { text } from '../../text/en';
@@ -59,15 +58,14 @@ export function PortField({ port, change }: { port: number; change: (port: numbe
   );
 }
 
-/** Command shows the oc command that has the same effect as a form. */
-export function Command({ command }: { command: string }) {
+/** Command shows the oc command that has the same effect as a form, with a note. */
+export function Command({ command, note }: { command: string; note?: string }) {
   return (
     <FormGroup label={text.import.command}>
       <Copyable label={text.import.command} isCode={command.includes('\n')}>
         {command}
       </Copyable>
-      {command.includes('="$') && <p>{t.variables}</p>}
-      {command.includes(placeholder) && <p>{t.placeholders(placeholder)}</p>}
+      {note !== undefined && <p>{note}</p>}
     </FormGroup>
   );
 }
