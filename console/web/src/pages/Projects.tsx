@@ -12,7 +12,7 @@ import {
   ToolbarContent,
   ToolbarItem,
 } from '@patternfly/react-core';
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
+import { Table, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { lazy, Suspense, useState } from 'react';
 import { Link, useNavigate } from 'react-router';
 import { noRights, useRights } from '../api/hooks';
@@ -25,6 +25,7 @@ import { Failure } from '../ui/Failure';
 import { Loading } from '../ui/Loading';
 import { RowActions } from '../ui/RowActions';
 import { useTitle } from '../ui/useTitle';
+import { VirtualRows, type RowRef } from '../ui/VirtualRows';
 import { CreateProject } from './CreateProject';
 
 const EditProject = lazy(persistent(() => import('./EditProject')));
@@ -73,43 +74,11 @@ export function Component() {
                 <ToolbarItem>{create}</ToolbarItem>
               </ToolbarContent>
             </Toolbar>
-            <Table aria-label={text.projects.title} variant="compact">
-              <Thead>
-                <Tr>
-                  <Th>{text.name}</Th>
-                  <Th>{text.projects.displayName}</Th>
-                  <Th>{text.projects.requester}</Th>
-                  <Th>{text.projects.status}</Th>
-                  <Th>{text.age}</Th>
-                  <Th screenReaderText={text.actions} />
-                </Tr>
-              </Thead>
-              <Tbody>
-                {shown.map((p) => (
-                  <Tr key={p.metadata.uid}>
-                    <Td dataLabel={text.name}>
-                      <Link to={`/project/${p.metadata.name}/overview`}>{p.metadata.name}</Link>
-                    </Td>
-                    <Td dataLabel={text.projects.displayName}>{displayName(p) || '-'}</Td>
-                    <Td dataLabel={text.projects.requester}>{requester(p) || '-'}</Td>
-                    <Td dataLabel={text.projects.status}>
-                      <Label color={p.status?.phase === 'Active' ? 'green' : 'orange'}>{p.status?.phase ?? '-'}</Label>
-                    </Td>
-                    <Td dataLabel={text.age}>
-                      <Age of={p.metadata.creationTimestamp} />
-                    </Td>
-                    <Td isActionCell>
-                      <ProjectActions project={p} edit={() => setEditing(p)} remove={() => setDeleting(p.metadata.name)} />
-                    </Td>
-                  </Tr>
-                ))}
-                {shown.length === 0 && (
-                  <Tr>
-                    <Td colSpan={6}>{text.projects.noMatch}</Td>
-                  </Tr>
-                )}
-              </Tbody>
-            </Table>
+            {shown.length === 0 ? (
+              <EmptyState headingLevel="h2" titleText={text.projects.noMatch} />
+            ) : (
+              <ProjectTable projects={shown} edit={setEditing} remove={({ metadata }) => setDeleting(metadata.name)} />
+            )}
           </>
         )}
       </PageSection>
@@ -133,11 +102,74 @@ export function Component() {
   );
 }
 
+interface ProjectTableProps {
+  projects: Project[];
+  edit: (project: Project) => void;
+  remove: (project: Project) => void;
+}
+
+/** ProjectTable is the table of projects. The document contains only visible rows. */
+function ProjectTable({ projects, edit, remove }: ProjectTableProps) {
+  const [scroll, setScroll] = useState<HTMLDivElement | null>(null);
+  const titles = [text.name, text.projects.displayName, text.projects.requester, text.projects.status, text.age];
+  return (
+    <div className="console-scroll" ref={setScroll} tabIndex={0} role="region" aria-label={text.projects.title}>
+      <Table aria-label={text.projects.title} aria-rowcount={projects.length + 1} variant="compact" isStickyHeader>
+        <Thead>
+          <Tr>
+            {titles.map((title) => (
+              <Th key={title}>{title}</Th>
+            ))}
+            <Th screenReaderText={text.actions} />
+          </Tr>
+        </Thead>
+        <VirtualRows
+          count={projects.length}
+          width={titles.length + 1}
+          scroll={scroll}
+          row={(index, measure) => {
+            const project = projects[index] as Project;
+            return <ProjectRow key={project.metadata.uid} project={project} index={index} measure={measure} edit={() => edit(project)} remove={() => remove(project)} />;
+          }}
+        />
+      </Table>
+    </div>
+  );
+}
+
+interface ActionProps {
+  project: Project;
+  edit: () => void;
+  remove: () => void;
+}
+
+function ProjectRow({ project, index, measure, ...actions }: ActionProps & { index: number; measure: RowRef }) {
+  const { name, creationTimestamp } = project.metadata;
+  return (
+    <Tr ref={measure} data-index={index} aria-rowindex={index + 2}>
+      <Td dataLabel={text.name}>
+        <Link to={`/project/${name}/overview`}>{name}</Link>
+      </Td>
+      <Td dataLabel={text.projects.displayName}>{displayName(project) || '-'}</Td>
+      <Td dataLabel={text.projects.requester}>{requester(project) || '-'}</Td>
+      <Td dataLabel={text.projects.status}>
+        <Label color={project.status?.phase === 'Active' ? 'green' : 'orange'}>{project.status?.phase ?? '-'}</Label>
+      </Td>
+      <Td dataLabel={text.age}>
+        <Age of={creationTimestamp} />
+      </Td>
+      <Td isActionCell>
+        <ProjectActions project={project} {...actions} />
+      </Td>
+    </Tr>
+  );
+}
+
 /**
  * ProjectActions is the menu of the actions that the user may perform on a project. The permissions
  * in a project are read when its menu is opened, because there can be thousands of projects.
  */
-function ProjectActions({ project, edit, remove }: { project: Project; edit: () => void; remove: () => void }) {
+function ProjectActions({ project, edit, remove }: ActionProps) {
   const { name, deletionTimestamp } = project.metadata;
   const [opened, setOpened] = useState(false);
   const rights = useRights(opened ? name : undefined);

@@ -1,6 +1,5 @@
-import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
-import { useVirtualizer } from '@tanstack/react-virtual';
-import { createContext, memo, useContext, useMemo, useState, type Ref } from 'react';
+import { Table, Td, Th, Thead, Tr } from '@patternfly/react-table';
+import { createContext, memo, useContext, useMemo, useState } from 'react';
 import { Link } from 'react-router';
 import type { Resource } from '../api/discovery';
 import type { Column, Row } from '../api/types';
@@ -9,6 +8,7 @@ import { text } from '../text/en';
 import { Age } from './Age';
 import { format, isAge, Order, type Sort } from './order';
 import { RowActions } from './RowActions';
+import { VirtualRows, type RowRef } from './VirtualRows';
 
 /**
  * RowProps contains the properties that all rows share. A row renders again only if one of them
@@ -27,9 +27,6 @@ interface ResourceTableProps extends RowProps {
   columns: Column[];
   rows: Row[];
 }
-
-const rowHeight = 41;
-const overscan = 10;
 
 /** ShownColumn is a column with its index in each row's cells. */
 interface ShownColumn {
@@ -108,20 +105,17 @@ interface BodyProps extends RowProps {
 /** Body contains the visible rows. */
 function Body({ scroll, shown, ...common }: BodyProps) {
   const rows = useContext(SortedRows);
-  const virtualizer = useVirtualizer({ count: rows.length, getScrollElement: () => scroll, estimateSize: () => rowHeight, overscan });
-  const items = virtualizer.getVirtualItems();
-  const before = items[0]?.start ?? 0;
-  const after = virtualizer.getTotalSize() - (items[items.length - 1]?.end ?? 0);
   const width = shown.length + (common.withProject ? 1 : 0) + (common.remove ? 1 : 0);
   return (
-    <Tbody>
-      {before > 0 && <Spacer height={before} width={width} />}
-      {items.map((item) => {
-        const row = rows[item.index] as Row;
-        return <TableRow key={row.metadata.uid} row={row} index={item.index} shown={shown} measure={virtualizer.measureElement} {...common} />;
-      })}
-      {after > 0 && <Spacer height={after} width={width} />}
-    </Tbody>
+    <VirtualRows
+      count={rows.length}
+      width={width}
+      scroll={scroll}
+      row={(index, measure) => {
+        const row = rows[index] as Row;
+        return <TableRow key={row.metadata.uid} row={row} index={index} shown={shown} measure={measure} {...common} />;
+      }}
+    />
   );
 }
 
@@ -130,7 +124,7 @@ interface TableRowProps extends RowProps {
   /** index is the row's position in the table. */
   index: number;
   shown: ShownColumn[];
-  measure: Ref<HTMLTableRowElement>;
+  measure: RowRef;
 }
 
 /**
@@ -161,12 +155,3 @@ const TableRow = memo(function TableRow({ resource, row, index, shown, withProje
     </Tr>
   );
 });
-
-/** Spacer takes up the space of the rows that are not in the document. */
-function Spacer({ height, width }: { height: number; width: number }) {
-  return (
-    <tr aria-hidden="true">
-      <td colSpan={width} style={{ height, padding: 0 }} />
-    </tr>
-  );
-}
