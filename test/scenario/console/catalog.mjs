@@ -46,8 +46,11 @@ await open(async (page, context) => {
   await card.getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
   await card.getByRole('link', { name: /^http:\/\/static-page/ }).waitFor();
 
-  // If the user creates the same template again, the server rejects all objects.
-  await page.goto(`${address}/console/catalog/template/openshift/static-page?project=${project}`);
+  // A link fills in the form. If the user creates the same template again, the server rejects all
+  // objects.
+  await page.goto(`${address}/console/create?template=static-page&templateParamsMap=${encodeURIComponent('{"GREETING":"Hello from a link"}')}`);
+  await page.locator('#field-project').selectOption(project);
+  expect((await page.getByLabel('Greeting').inputValue()) === 'Hello from a link', 'the form does not have the value of the link');
   await create.click();
   await page.getByText(/ConfigMap static-page: .*already exists/).waitFor();
 

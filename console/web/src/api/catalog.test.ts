@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { buildersOf, itemsOf, serviceIcon, supports, type ImageStream } from './catalog';
+import { buildersOf, initialParameters, itemsOf, serviceIcon, supports, type ImageStream } from './catalog';
 
 /**
  * stream returns an image stream. Its builder tags are the given tags, in the given order. It has
@@ -54,4 +54,15 @@ describe('supports', () => {
     builder.spec?.tags?.forEach((tag) => tag.name === 'latest' && Object.assign(tag.annotations ?? {}, { supports: supported }));
     expect(supports(builder, language)).toBe(want);
   });
+});
+
+describe('initialParameters', () => {
+  const parameters = [{ name: 'A', value: 'a' }, { name: 'B' }, { name: 'constructor' }];
+  it.each([
+    [null, ['a', '', '']],
+    ['{"A":"x","B":"y","C":"z"}', ['x', 'y', '']],
+    ['{"A":1,"B":{}}', ['a', '', '']],
+    ['no JSON', ['a', '', '']],
+    ['null', ['a', '', '']],
+  ])('uses the values in %s', (preset, [A, B, constructor]) => expect(initialParameters(parameters, preset)).toEqual({ A, B, constructor }));
 });

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { get, post } from './http';
+import { own } from './own';
 import { clusterPlace, listClasses, type ServiceClass } from './services';
 import type { KubeObject } from './types';
 
@@ -173,6 +174,24 @@ export function useTemplate(namespace: string, name: string) {
 
 export function useImageStream(namespace: string, name: string) {
   return useQuery({ queryKey: ['stream', namespace, name], queryFn: () => get<ImageStream>(`${streamsPath(namespace)}/${encodeURIComponent(name)}`) });
+}
+
+/**
+ * initialParameters returns the values of a template's parameters. preset is a JSON object with the
+ * values that a link sets.
+ */
+export function initialParameters(parameters: Parameter[], preset: string | null): Record<string, string> {
+  let linked: unknown;
+  try {
+    linked = JSON.parse(preset ?? '{}');
+  } catch {
+    linked = {}; // the form shows the default values
+  }
+  const valueOf = ({ name, value = '' }: Parameter) => {
+    const text = own((linked ?? {}) as Record<string, unknown>, name);
+    return typeof text === 'string' ? text : value;
+  };
+  return Object.fromEntries(parameters.map((parameter) => [parameter.name, valueOf(parameter)]));
 }
 
 /**

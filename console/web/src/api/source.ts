@@ -146,6 +146,11 @@ export function originOf(state: unknown): Origin {
   return { uri: textOf(uri), ref: textOf(ref), contextDir: textOf(contextDir), secret: textOf(secret) };
 }
 
+/** linkedOrigin returns the origin in the query of a link. A link cannot select a secret. */
+export function linkedOrigin(query: URLSearchParams): Origin {
+  return { ...originOf(Object.fromEntries(query)), secret: '' };
+}
+
 /** gitOf returns the source of a build that reads a Git repository. */
 function gitOf({ uri, ref, contextDir, secret }: Origin): object {
   return { type: 'Git', git: ref === '' ? { uri } : { uri, ref }, ...(contextDir === '' ? {} : { contextDir }), ...(secret === '' ? {} : { sourceSecret: { name: secret } }) };

@@ -1,6 +1,7 @@
 import { createBrowserRouter, redirect } from 'react-router';
 import { RouteFailure } from '../ui/Failure';
 import { Loading } from '../ui/Loading';
+import { createPath } from './createLink';
 import { persistent } from './load';
 
 /** publicPages contains the pages that require no session. */
@@ -29,6 +30,8 @@ export const router = createBrowserRouter(
               ErrorBoundary: RouteFailure,
               children: [
                 { index: true, loader: () => redirect('/catalog') },
+                { path: 'create', loader: ({ request }) => redirect(createPath(new URL(request.url).searchParams)) },
+                { path: 'create-project', loader: () => redirect('/projects?create') },
                 { path: 'catalog', lazy: persistent(() => import('../pages/catalog/Catalog')) },
                 { path: 'catalog/template/:namespace/:name', lazy: persistent(() => import('../pages/catalog/TemplateForm')) },
                 { path: 'catalog/builder/:namespace/:name', lazy: persistent(() => import('../pages/catalog/BuilderForm')) },

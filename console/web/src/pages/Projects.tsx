@@ -14,7 +14,7 @@ import {
 } from '@patternfly/react-core';
 import { Table, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { lazy, Suspense, useState } from 'react';
-import { Link, useNavigate } from 'react-router';
+import { Link, useNavigate, useSearchParams } from 'react-router';
 import { noRights, useRights } from '../api/hooks';
 import { deleteProject, description, displayName, requester, usePermission, useProjects, type Project } from '../api/projects';
 import { persistent } from '../app/load';
@@ -37,7 +37,8 @@ export function Component() {
   const { mayRequest, refusal } = usePermission();
   const navigate = useNavigate();
   const [filter, setFilter] = useState('');
-  const [creating, setCreating] = useState(false);
+  const [query] = useSearchParams();
+  const [creating, setCreating] = useState(query.has('create'));
   const [deleting, setDeleting] = useState<string>();
   const [editing, setEditing] = useState<Project>();
   const wanted = filter.toLowerCase();
@@ -82,7 +83,7 @@ export function Component() {
           </>
         )}
       </PageSection>
-      {creating && <CreateProject close={() => setCreating(false)} created={(name) => void navigate(`/project/${name}/overview`)} />}
+      {creating && mayRequest && <CreateProject close={() => setCreating(false)} created={(name) => void navigate(`/project/${name}/overview`)} />}
       {editing && (
         <Suspense>
           <EditProject project={editing} close={() => setEditing(undefined)} />

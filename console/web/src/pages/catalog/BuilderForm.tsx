@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { useLocation, useParams, useSearchParams } from 'react-router';
 import { buildersOf, useImageStream, type ImageStream } from '../../api/catalog';
 import { validName } from '../../api/projects';
-import { commandOf, objectsOf, originOf, validURI, type Source } from '../../api/source';
+import { commandOf, linkedOrigin, objectsOf, originOf, validURI, type Source } from '../../api/source';
 import { text } from '../../text/en';
 import { Failure } from '../../ui/Failure';
 import { Loading } from '../../ui/Loading';
@@ -29,11 +29,11 @@ function BuilderForm({ stream }: { stream: ImageStream }) {
   const [project, setProject] = useState(query.get('project') ?? '');
   const tags = buildersOf(stream);
   const [source, setSource] = useState<Source>({
-    name: stream.metadata.name,
+    name: query.get('name') ?? stream.metadata.name,
     namespace: stream.metadata.namespace ?? '',
     stream: stream.metadata.name,
-    tag: tags[0]?.name ?? 'latest',
-    ...originOf(state),
+    tag: (tags.find(({ name }) => name === query.get('tag')) ?? tags[0])?.name ?? 'latest',
+    ...(state ? originOf(state) : linkedOrigin(query)),
     port: 8080,
     route: true,
   });

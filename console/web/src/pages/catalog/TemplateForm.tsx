@@ -1,7 +1,7 @@
 import { TextInput } from '@patternfly/react-core';
 import { useState } from 'react';
 import { useParams, useSearchParams } from 'react-router';
-import { process, tagsOf, useTemplate, type Parameter, type Template } from '../../api/catalog';
+import { initialParameters, process, tagsOf, useTemplate, type Parameter, type Template } from '../../api/catalog';
 import { templateCommandOf } from '../../api/equivalent';
 import { text } from '../../text/en';
 import { Failure } from '../../ui/Failure';
@@ -27,7 +27,7 @@ function TemplateForm({ template }: { template: Template }) {
   const [query] = useSearchParams();
   const [project, setProject] = useState(query.get('project') ?? '');
   const parameters = template.parameters ?? [];
-  const [values, setValues] = useState<Record<string, string>>(() => Object.fromEntries(parameters.map((p) => [p.name, p.value ?? ''])));
+  const [values, setValues] = useState(() => initialParameters(parameters, query.get('parameters')));
   const missing = (p: Parameter) => p.required === true && !p.generate && values[p.name] === '';
   const annotations = template.metadata.annotations ?? {};
   const { command, lacksSecrets } = templateCommandOf(template, project, values);
