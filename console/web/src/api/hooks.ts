@@ -50,9 +50,12 @@ export interface User extends KubeObject {
   groups?: string[];
 }
 
-/** useUser returns the session's user. */
+/** readUser requests the session's user. */
+export const readUser = () => get<User>('/apis/user.openshift.io/v1/users/~');
+
+/** useUser returns the user for whom the page was opened. */
 export function useUser(): User | undefined {
-  return useQuery({ queryKey: ['user'], queryFn: () => get<User>('/apis/user.openshift.io/v1/users/~'), staleTime: Infinity }).data;
+  return useQuery({ queryKey: ['user'], queryFn: readUser, staleTime: Infinity }).data;
 }
 
 /** Selectors restricts the objects of a collection. */

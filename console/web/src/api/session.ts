@@ -34,12 +34,20 @@ class Session extends Store<State> {
 
   /** load requests the session, and returns whether the browser has one. */
   async load(): Promise<boolean> {
+    const isActive = await this.read();
+    if (isActive) {
+      this.set('active');
+    }
+    return isActive;
+  }
+
+  /** read requests the session as load does, but does not let pages continue with it. */
+  async read(): Promise<boolean> {
     const response = await persistentFetch('/console/session', { headers: { Accept: 'application/json' } });
     if (!response.ok) {
       return false;
     }
     this.csrf = ((await response.json()) as { csrf: string }).csrf;
-    this.set('active');
     return true;
   }
 

@@ -1,9 +1,10 @@
 import { Button, Modal, ModalBody, ModalFooter, ModalHeader } from '@patternfly/react-core';
 import { useEffect } from 'react';
+import { readUser, useUser } from '../api/hooks';
 import { channelName, loginPath, session, type Message } from '../api/session';
 import { useStore } from '../api/store';
 import { text } from '../text/en';
-import { leave } from './logout';
+import { leave, reload } from './logout';
 
 /**
  * Expired offers a login in another window when the session has expired. The page keeps its state.
@@ -11,11 +12,12 @@ import { leave } from './logout';
  */
 export function Expired() {
   const state = useStore(session);
+  const user = useUser()?.metadata.name;
   useEffect(() => {
     const channel = new BroadcastChannel(channelName);
-    channel.onmessage = ({ data }: MessageEvent<Message>) => (data === 'logged out' ? leave() : void session.load());
+    channel.onmessage = ({ data }: MessageEvent<Message>) => (data === 'logged out' ? leave() : void resume(user));
     return () => channel.close();
-  }, []);
+  }, [user]);
   if (state !== 'expired') {
     return null;
   }
@@ -30,4 +32,20 @@ export function Expired() {
       </ModalFooter>
     </Modal>
   );
+}
+
+/**
+ * resume continues with the session of a login in another window. If another user has logged in,
+ * it reloads the page, which contains data of the previous user.
+ */
+async function resume(previous: string | undefined): Promise<void> {
+  if (!(await session.read())) {
+    return;
+  }
+  const { metadata } = await readUser();
+  if (previous !== undefined && metadata.name !== previous) {
+    reload();
+  } else {
+    session.set('active');
+  }
 }
