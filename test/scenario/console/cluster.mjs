@@ -10,7 +10,7 @@ await open(async (page, context) => {
   await page.getByRole('heading', { name: node, level: 1 }).waitFor();
   const cockpit = page.getByRole('link', { name: 'Open the web interface of the host' });
   expect((await cockpit.getAttribute('href')) === 'https://node.example.com:9090/', 'the node has no link to Cockpit');
-  await page.getByRole('row', { name: /^cpu / }).waitFor();
+  await page.getByRole('row', { name: /^cpu .*[^-]$/ }).waitFor(); // the last column is the usage
   await page.getByRole('heading', { name: 'Conditions' }).waitFor();
   await check(page, 'node');
   await page.getByRole('tab', { name: 'Pods' }).or(page.getByRole('link', { name: 'Pods', exact: true })).click();
