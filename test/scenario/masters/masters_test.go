@@ -227,6 +227,7 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 			}
 		}
 	})
+	t.Run("SessionsAreValidAtEachMaster", func(t *testing.T) { checkSessions(t, lb, masters) })
 	t.Run("MastersShareLimitOfGuesses", func(t *testing.T) { checkLogins(t, masters) })
 	t.Run("MastersShareQuota", func(t *testing.T) { checkQuota(t, masters) })
 	t.Run("LoadBalancerIsLost", func(t *testing.T) { checkWithoutBalancer(t, lb, first.For(t), node.For(t)) })
