@@ -58,6 +58,7 @@ func TestUserFollowsLogsAndEventsOfProject(t *testing.T) {
 func TestExpiredSessionKeepsFormInput(t *testing.T) {
 	s := siteOf(t, kit.Shared(t))
 	s.application()
+	s.createUser("ann")
 	s.play("session.mjs", s.Namespace)
 }
 
