@@ -34,7 +34,8 @@ func newVisitor(t *testing.T, b *balancer, masters []*kit.Cluster) *visitor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings.Certificates, settings.GetClientCertificate = nil, nil // a certificate would log in the administrator
+	// A certificate would log in the administrator.
+	settings.Certificates, settings.GetClientCertificate = nil, nil
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
