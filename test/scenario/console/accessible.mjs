@@ -14,9 +14,12 @@ const publicPages = {
   'signed-in': ['/signed-in', 'You are logged in. You can close this window.'],
 };
 
-/** projectPages maps the names of a project's pages to their paths and headings. */
+/**
+ * projectPages maps the names of a project's pages to their paths, their headings, and optionally a
+ * text that appears after the page has been loaded.
+ */
 const projectPages = {
-  overview: [`${root}/overview`, 'Overview'],
+  overview: [`${root}/overview`, 'Overview', 'Add one with the action Edit health checks.'],
   'catalog-of-project': [`${root}/catalog`, 'Catalog'],
   import: [`${root}/import`, 'Import YAML or JSON'],
   search: [`${root}/search?filter=front`, 'Search'],
@@ -155,9 +158,14 @@ const visitTimeout = 20_000;
 /** parts maps the names of the parts to their flows. */
 const parts = { project: showProject, cluster: showCluster, overlays: showOverlays };
 
-async function showProject({ heading, visit }) {
-  for (const [name, [path, title]] of Object.entries(projectPages)) {
-    await visit(name, path, () => heading(title).waitFor());
+async function showProject({ page, heading, visit }) {
+  for (const [name, [path, title, late]] of Object.entries(projectPages)) {
+    await visit(name, path, async () => {
+      await heading(title).waitFor();
+      if (late !== undefined) {
+        await page.getByText(late).first().waitFor();
+      }
+    });
   }
 }
 

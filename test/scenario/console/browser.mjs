@@ -73,6 +73,15 @@ export async function logIn(page, user, path = '/console/') {
   await page.locator('button[type="submit"], input[type="submit"]').click();
 }
 
+/** still ends the page's transitions, in which colors have a different contrast. */
+async function still(page) {
+  await page.evaluate(() => {
+    window.still ??= new CSSStyleSheet();
+    window.still.replaceSync('* { transition: none !important; animation: none !important }');
+    document.adoptedStyleSheets = [...document.adoptedStyleSheets.filter((sheet) => sheet !== window.still), window.still];
+  });
+}
+
 /**
  * shoot saves a screenshot if the test requests them. It records links of the page that would run
  * a script.
@@ -81,6 +90,7 @@ export async function shoot(page, name) {
   const links = await page.evaluate(() => [...document.links].filter(({ protocol }) => !/^(https?|mailto):$/.test(protocol)).map(({ outerHTML }) => outerHTML.slice(0, 200)));
   found.push(...links.map((html) => `${name} has the link ${html}`));
   if (screenshots) {
+    await still(page);
     mkdirSync(screenshots, { recursive: true });
     await page.screenshot({ path: `${screenshots}/${name}.png` });
   }
@@ -115,7 +125,8 @@ const found = [];
 
 /**
  * cutElements returns elements of the page that are partly beyond its right edge, and that the user
- * cannot scroll into view. It runs in the page.
+ * cannot scroll into view, and names of columns that are longer than their columns. It runs in the
+ * page.
  *
  * The terminal's invisible lines for screen readers keep their width until the next output.
  */
@@ -124,7 +135,8 @@ function cutElements() {
   const edge = Math.min(main?.getBoundingClientRect().right ?? innerWidth, innerWidth) + 1;
   const scrolls = (element) => element !== main && (/auto|scroll|hidden|clip/.test(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
   const wide = [...(main?.querySelectorAll('*') ?? [])].filter((element) => element.getBoundingClientRect().right > edge && !element.closest('svg, .xterm-accessibility') && !scrolls(element));
-  return wide.slice(-3).map((element) => element.outerHTML.slice(0, 200));
+  const columns = [...document.querySelectorAll('th')].filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth + 1);
+  return [...wide, ...columns].slice(-3).map((element) => element.outerHTML.slice(0, 200));
 }
 
 /**
@@ -134,11 +146,7 @@ function cutElements() {
  */
 export async function check(page, name, close) {
   await loaded(page);
-  await page.evaluate(() => {
-    window.still ??= new CSSStyleSheet(); // colors in transition have a different contrast
-    window.still.replaceSync('* { transition: none !important; animation: none !important }');
-    document.adoptedStyleSheets = [...document.adoptedStyleSheets.filter((sheet) => sheet !== window.still), window.still];
-  });
+  await still(page);
   for (const theme of ['light', 'dark']) {
     const isDark = theme === 'dark'; // the themes differ only in colors
     await page.evaluate((dark) => document.documentElement.classList.toggle('pf-v6-theme-dark', dark), isDark);

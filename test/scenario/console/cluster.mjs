@@ -6,7 +6,10 @@ const [project, node] = process.argv.slice(2);
 const cluster = `${address}/console/cluster`;
 
 await open(async (page, context) => {
-  await logIn(page, 'developer', `/console/cluster/nodes/${node}`);
+  await logIn(page, 'developer', '/console/cluster/nodes');
+  await page.getByRole('link', { name: node, exact: true }).waitFor();
+  expect((await page.getByRole('button', { name: /^Create/ }).count()) === 0, 'the page offers to create a node');
+  await page.getByRole('link', { name: node, exact: true }).click();
   await page.getByRole('heading', { name: node, level: 1 }).waitFor();
   const cockpit = page.getByRole('link', { name: 'Open the web interface of the host' });
   expect((await cockpit.getAttribute('href')) === 'https://node.example.com:9090/', 'the node has no link to Cockpit');

@@ -119,6 +119,7 @@ await open(async (page) => {
   await page.locator('#input-claim option:checked[value="data"]').waitFor({ state: 'attached' });
   await page.locator('#object-name').fill('kept');
   await check(page, 'create-snapshot');
+  expect((await page.getByText('The choices cannot be listed').count()) === 0, 'the form reports that the user may not list snapshot classes');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('heading', { name: 'kept', level: 1 }).waitFor();
   await page.locator('dl > div', { hasText: /^Ready to useYes$/ }).waitFor();

@@ -7,6 +7,7 @@ const root = `${address}/console/project/${project}`;
 await open(async (page, context) => {
   await logIn(page, 'developer', `/console/project/${project}/catalog`);
   await page.getByRole('button', { name: 'Services', exact: true }).click();
+  await page.getByLabel('Database db').waitFor();
   await page.getByText('Static page', { exact: true }).waitFor({ state: 'detached' });
   await shoot(page, 'catalog-services');
   await page.getByLabel('Database db').click();
@@ -20,6 +21,7 @@ await open(async (page, context) => {
   await create.click();
   await page.getByText('many is not a number').waitFor();
   await page.getByLabel('Size in GiB').fill('5');
+  await page.getByText('many is not a number').waitFor({ state: 'detached' });
   await page.getByLabel('Role of the user').waitFor();
   await page.getByLabel('Create a binding').uncheck();
   await page.getByLabel('Role of the user').waitFor({ state: 'detached' });

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { cellsOf } from './columns';
+import { cellsOf, titleOf } from './columns';
 import type { Column, Row } from './types';
 
 const column = (name: string, priority = 0) => ({ name, priority }) as Column;
@@ -14,3 +14,11 @@ it('returns the cells of an object, including the columns that lists omit', () =
   ]);
   expect(cellsOf({ columns, items: [] })).toEqual([]);
 });
+
+it.each([
+  ['AllowVolumeExpansion', 'Allow Volume Expansion'],
+  ['ReadOnlyRootFS', 'Read Only Root FS'],
+  ['SELinux', 'SELinux'],
+  ['Cluster-IP', 'Cluster-IP'],
+  ['CPU(cores)', 'CPU(cores)'],
+])('separates the words of the column %s', (name, title) => expect(titleOf(name)).toBe(title));

@@ -1,6 +1,11 @@
 import type { Row } from './types';
 import type { Snapshot } from './watch';
 
+/** titleOf separates the words in a column's name: ReclaimPolicy becomes Reclaim Policy. */
+export function titleOf(name: string): string {
+  return name.replace(/([a-z])([A-Z])/g, '$1 $2');
+}
+
 /** hiddenNames contains the columns whose values a details page shows itself. */
 const hiddenNames = ['Name', 'Namespace', 'Age', 'Created At', 'Labels'];
 

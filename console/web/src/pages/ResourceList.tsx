@@ -16,6 +16,9 @@ import { useTitle } from '../ui/useTitle';
 import { isForm } from './forms/ids';
 import { Component as NotFound } from './NotFound';
 
+/** automaticIDs contains the resources whose objects the cluster creates itself. */
+const automaticIDs = ['nodes', 'csinodes.storage.k8s.io', 'volumeattachments.storage.k8s.io', 'hostsubnets.network.openshift.io', 'netnamespaces.network.openshift.io'];
+
 /** Component lists a resource's objects, in a project or in the cluster. */
 export function Component() {
   const { project, resource: id = '' } = useParams();
@@ -42,7 +45,7 @@ function List({ project, resource, resources }: { project: string | undefined; r
   if (table.error && !table.loaded) {
     return <Failure error={table.error} project={project} />;
   }
-  const mayCreate = resource.verbs.includes('create') && rights.may('create', resource.group, resource.name);
+  const mayCreate = !automaticIDs.includes(resource.id) && resource.verbs.includes('create') && rights.may('create', resource.group, resource.name);
   const mayDelete = resource.verbs.includes('delete') && rights.may('delete', resource.group, resource.name);
   return (
     <>

@@ -1,6 +1,7 @@
 import { Table, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import { createContext, memo, useContext, useMemo, useState } from 'react';
 import { Link } from 'react-router';
+import { titleOf } from '../api/columns';
 import type { Resource } from '../api/discovery';
 import type { Column, Row } from '../api/types';
 import { linkTo } from '../app/links';
@@ -86,7 +87,7 @@ function Head({ shown, sort, setSort, withProject, hasActions }: HeadProps) {
               onSort: (_, __, direction) => setSort({ index, descending: direction === 'desc' }),
             }}
           >
-            {column.name}
+            {titleOf(column.name)}
           </Th>
         ))}
         {withProject && <Th>{text.list.namespace}</Th>}
@@ -136,7 +137,7 @@ const TableRow = memo(function TableRow({ resource, row, index, shown, withProje
   return (
     <Tr ref={measure} data-index={index} aria-rowindex={index + 2}>
       {shown.map(({ column, index: cell }, position) => (
-        <Td key={column.name} dataLabel={column.name} modifier="breakWord">
+        <Td key={column.name} dataLabel={titleOf(column.name)} modifier="breakWord">
           {position === 0 ? (
             <Link to={linkTo(resource, namespace, name)}>{name || format(row.cells[cell])}</Link>
           ) : isAge(column) ? (

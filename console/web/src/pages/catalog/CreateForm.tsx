@@ -41,7 +41,7 @@ interface CreateFormProps {
  */
 export function CreateForm({ title, icon, origin, description, project, setProject, valid, objects, children }: CreateFormProps) {
   const resources = useResources();
-  const { isBusy, error, send } = useRequest();
+  const { isBusy, error, send, reset } = useRequest();
   const [result, setResult] = useState<{ applied: Applied[]; message?: string }>();
   const [review, setReview] = useState<{ wanted: Wanted; risks: RiskyObject[] }>();
   const ready = valid && project !== '' && resources !== undefined;
@@ -69,6 +69,12 @@ export function CreateForm({ title, icon, origin, description, project, setProje
       await create(wanted);
     });
   };
+  const change = () => {
+    setReview(undefined);
+    if (error) {
+      reset();
+    }
+  };
   return (
     <>
       <PageSection>
@@ -82,7 +88,7 @@ export function CreateForm({ title, icon, origin, description, project, setProje
         {result ? (
           <Result project={project} applied={result.applied} message={result.message} />
         ) : (
-          <Form isWidthLimited onSubmit={submit} onChange={() => setReview(undefined)}>
+          <Form isWidthLimited onSubmit={submit} onChange={change}>
             {origin !== undefined && origin !== sharedNamespace && origin !== project && <Alert isInline variant="warning" component="h2" title={text.catalog.foreign(origin)} />}
             <ProjectField project={project} setProject={setProject} />
             {children}

@@ -1,7 +1,7 @@
 import { DescriptionList, DescriptionListDescription, DescriptionListGroup, DescriptionListTerm, Label, LabelGroup, Stack, StackItem, Title } from '@patternfly/react-core';
 import { Table, Tbody, Td, Th, Thead, Tr } from '@patternfly/react-table';
 import type { ReactNode } from 'react';
-import { cellsOf } from '../../api/columns';
+import { cellsOf, titleOf } from '../../api/columns';
 import type { Resource } from '../../api/discovery';
 import { useTable } from '../../api/hooks';
 import type { Condition, LooseObject } from '../../api/types';
@@ -64,7 +64,7 @@ export default function Summary({ object, project, resource }: TabProps) {
 function ServerFacts({ resource, project, name }: { resource: Resource; project: string | undefined; name: string }) {
   const table = useTable(resource, project, { fieldSelector: `metadata.name=${name}` });
   return cellsOf(table).map(([term, value]) => (
-    <Fact key={term} term={term}>
+    <Fact key={term} term={titleOf(term)}>
       <span className="console-break">{value}</span>
     </Fact>
   ));

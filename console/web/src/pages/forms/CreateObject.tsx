@@ -39,7 +39,7 @@ function CreateObject({ project, resource, form }: { project: string; resource: 
   const [name, setName] = useState('');
   const [query] = useSearchParams();
   const [values, setValues] = useState(() => initialValues(form, query));
-  const { isBusy, error, send } = useRequest();
+  const { isBusy, error, send, reset } = useRequest();
   const invalid = name !== '' && !namePattern.test(name) ? text.forms.nameInvalid : undefined;
   const isReady = name !== '' && !invalid && isComplete(form, values);
   const submit = (event: FormEvent) => {
@@ -60,7 +60,7 @@ function CreateObject({ project, resource, form }: { project: string; resource: 
         <Title headingLevel="h1">{title}</Title>
       </PageSection>
       <PageSection isFilled>
-        <Fields onSubmit={submit} isWidthLimited>
+        <Fields onSubmit={submit} onChange={() => error && reset()} isWidthLimited>
           <Field id="object-name" label={text.name} required invalid={invalid} help={text.forms.nameHelp}>
             <TextInput
               id="object-name"

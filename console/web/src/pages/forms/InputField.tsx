@@ -1,7 +1,7 @@
 import { FormSelect, FormSelectOption, Slider, TextArea, TextInput } from '@patternfly/react-core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { get } from '../../api/http';
+import { ApiError, get } from '../../api/http';
 import type { KubeObject } from '../../api/types';
 import { text } from '../../text/en';
 import { Field } from '../../ui/Field';
@@ -61,6 +61,7 @@ function Control({ id, input, project, values, value, isInvalid, change }: Contr
 function Select({ id, input, project, values, value, change }: Omit<ControlProps, 'isInvalid'>) {
   const path = input.source?.path(project);
   const { data, error } = useQuery({ queryKey: ['choices', path], queryFn: () => get<{ items: KubeObject[] }>(path ?? ''), enabled: path !== undefined });
+  const isDefault = error instanceof ApiError && error.status === 403 && !input.required; // the user cannot choose
   const choices = [...(input.choices ?? []), ...(input.source?.choices(data?.items ?? [], values) ?? [])];
   return (
     <>
@@ -69,7 +70,7 @@ function Select({ id, input, project, values, value, change }: Omit<ControlProps
           <FormSelectOption key={choice.value} value={choice.value} label={choice.label} />
         ))}
       </FormSelect>
-      {error && <p>{text.forms.noChoices(error.message)}</p>}
+      {error && !isDefault && <p>{text.forms.noChoices(error.message)}</p>}
     </>
   );
 }
