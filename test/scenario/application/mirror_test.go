@@ -50,7 +50,7 @@ func mirror(t *testing.T, c *kit.Cluster, languages []string) (url string) {
 	const distribution = "A/AC/ACME/Greeting-1.0.tar.gz"
 	contents := map[string][]byte{
 		"/npm/greeting":                      packument,
-		"/npm/greeting/-/greeting-1.0.0.tgz": tarball(t, map[string]string{"package/package.json": string(text), "package/index.js": `module.exports = "hello"`}),
+		"/npm/greeting/-/greeting-1.0.0.tgz": nodeModule(t, string(text)),
 		"/pypi/greeting/":                    fmt.Appendf(nil, `<a href="%s">%[1]s</a>`, wheel),
 		"/pypi/greeting/" + wheel: zipped(t, map[string]string{
 			"greeting.py": "text = 'hello'\n", "greeting-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n",
@@ -59,10 +59,7 @@ func mirror(t *testing.T, c *kit.Cluster, languages []string) (url string) {
 		"/composer/packages.json":                 composer,
 		"/composer/greeting.zip":                  zipped(t, map[string]string{"greeting/greeting.php": "<?php function greeting() { return 'hello'; }"}),
 		"/cpan/modules/02packages.details.txt.gz": compressed(t, "File: 02packages.details.txt\nLine-Count: 1\n\nGreeting 1.0 "+distribution+"\n"),
-		"/cpan/authors/id/" + distribution: tarball(t, map[string]string{
-			"Greeting-1.0/Makefile.PL":     `use ExtUtils::MakeMaker; WriteMakefile(NAME => "Greeting", VERSION_FROM => "lib/Greeting.pm");`,
-			"Greeting-1.0/lib/Greeting.pm": "package Greeting;\nour $VERSION = '1.0';\nsub text { 'hello' }\n1;\n",
-		}),
+		"/cpan/authors/id/" + distribution:        perlModule(t),
 	}
 	maps.Copy(contents, gems(t))
 	maps.Copy(contents, modules(t))

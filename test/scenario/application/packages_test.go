@@ -46,6 +46,46 @@ void Init_greeting(void) { rb_define_singleton_method(rb_define_module("Greeting
 	}
 }
 
+// nodeModule returns a Node.js package with C code and the given package.json. npm and Yarn compile
+// the code with node-gyp.
+func nodeModule(t *testing.T, manifest string) []byte {
+	t.Helper()
+	return tarball(t, map[string]string{
+		"package/package.json": manifest,
+		"package/index.js":     `module.exports = require("./build/Release/greeting.node")`,
+		"package/binding.gyp":  `{"targets": [{"target_name": "greeting", "sources": ["greeting.c"]}]}`,
+		"package/greeting.c": `#include <node_api.h>
+NAPI_MODULE_INIT() {
+	napi_value text;
+	napi_create_string_utf8(env, "hello", NAPI_AUTO_LENGTH, &text);
+	return text;
+}
+`,
+	})
+}
+
+// perlModule returns a Perl distribution with C code.
+func perlModule(t *testing.T) []byte {
+	t.Helper()
+	return tarball(t, map[string]string{
+		"Greeting-1.0/Makefile.PL":     `use ExtUtils::MakeMaker; WriteMakefile(NAME => "Greeting", VERSION_FROM => "lib/Greeting.pm");`,
+		"Greeting-1.0/lib/Greeting.pm": "package Greeting;\nour $VERSION = '1.0';\nrequire XSLoader;\nXSLoader::load();\n1;\n",
+		"Greeting-1.0/Greeting.xs": `#include "EXTERN.h"
+#include "perl.h"
+#include "XSUB.h"
+
+MODULE = Greeting  PACKAGE = Greeting
+
+const char *
+text()
+  CODE:
+    RETVAL = "hello";
+  OUTPUT:
+    RETVAL
+`,
+	})
+}
+
 // modules returns the example.com/greeting module in the layout of a Go module proxy.
 func modules(t *testing.T) map[string][]byte {
 	t.Helper()
