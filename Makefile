@@ -118,7 +118,7 @@ netpol: build ## run Kubernetes' own tests of network policies; FOCUS=expression
 
 samples: build ## build all images of the catalog that have tests, and run them
 	SLIPWAY_TEST_SAMPLES=all $(GO) test -v -count=1 -timeout 90m -run 'TestDatabaseOfSample|TestBuilder' ./test/scenario/application
-	SLIPWAY_TEST_SAMPLES=all $(GO) test -v -count=1 -timeout 20m -run TestPipelineUsesSSH ./test/scenario/build
+	SLIPWAY_TEST_SAMPLES=all $(GO) test -v -count=1 -timeout 20m -run 'TestPipelineUsesSSH|TestPipelineRunsMaven' ./test/scenario/build
 
 bench: build ## measure against the same upstream programs run separately, then several hosts and many nodes
 	$(GO) run ./test/bench -markdown docs/benchmark.md

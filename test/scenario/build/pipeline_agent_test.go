@@ -3,6 +3,7 @@ package build
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
@@ -124,6 +125,29 @@ func TestPipelineRunsStepsInAgents(t *testing.T) {
 		if log, err := p.TryOC("start-build", name, "--follow", "--wait"); err == nil || !strings.Contains(log, want) {
 			t.Errorf("%s: %v\n%s", name, err, log)
 		}
+	}
+}
+
+// Without a podTemplate, the label maven selects the builder image for Java. Its Maven needs no
+// network for a program without dependencies.
+func TestPipelineRunsMavenInBuilderImage(t *testing.T) {
+	if os.Getenv("SLIPWAY_TEST_SAMPLES") == "" { // make samples sets this variable
+		return
+	}
+	p := newProject(t)
+	p.publishRunner()
+	p.BuildSample("java", "")
+	p.OC("create", "serviceaccount", "pipeline")
+	p.OC("policy", "add-role-to-user", "edit", "-z", "pipeline")
+	url, _ := p.repository(map[string]string{
+		"pom.xml": `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>app</groupId><artifactId>app</artifactId>
+			<version>1</version><properties><maven.compiler.release>17</maven.compiler.release></properties><build><finalName>app</finalName></build></project>`,
+		"src/main/java/App.java": `public class App { public static void main(String[] arguments) { System.out.println("hello " + "from the agent"); } }`,
+	})
+	p.pipeline("app", "node('maven') { git url: '"+url+"/.git', branch: 'main'; sh 'mvn --batch-mode package && java -cp target/app.jar App' }",
+		"serviceAccount: pipeline, triggers: []")
+	if log, err := p.TryOC("start-build", "app", "--follow", "--wait"); err != nil || !strings.Contains(log, "\nhello from the agent\n") {
+		t.Errorf("%v\n%s", err, log)
 	}
 }
 
