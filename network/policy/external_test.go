@@ -118,9 +118,9 @@ func TestFirewallIsEnforcedAsItChanges(t *testing.T) {
 	f.external("web", everything)
 }
 
-// TestFirewallAppliesToAllAddressesOfNodes denies the external addresses of this node and of another
-// node. Pods can reach the nodes at other addresses: in the pod network, and at the DNS server's
-// address.
+// TestFirewallAppliesToAllAddressesOfNodes denies the external addresses of this node and of
+// another node. Pods can reach the nodes at other addresses: in the pod network, and at the DNS
+// server's address.
 func TestFirewallAppliesToAllAddressesOfNodes(t *testing.T) {
 	f := newFixture(t)
 	for _, pod := range []string{"web", "db"} {

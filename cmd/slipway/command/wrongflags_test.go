@@ -10,7 +10,8 @@ import (
 // TestVerbsRejectWrongArguments checks that an error names the wrong argument and the remedy, and
 // that the verb creates nothing.
 func TestVerbsRejectWrongArguments(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data") // the name of a subtest's directory is too long for sockets
+	// The directory of a subtest has a name that is too long for sockets.
+	dir := filepath.Join(t.TempDir(), "data")
 	for args, want := range map[string]string{
 		"token create --role admin":                           `--role "admin": use node or master`,
 		"token create --ttl -1h":                              "--ttl -1h0m0s: use a duration such as 24h",
