@@ -29,6 +29,8 @@ type loaded struct {
 	Running time.Duration
 	// Get and List contain the times of requests for one pod and for all pods while the pods start.
 	Get, List []time.Duration
+	// Seconds is the CPU time, in seconds, that the side's processes use until all pods are running.
+	Seconds float64
 	// Idle contains each process's resource usage afterwards.
 	Idle []host.Usage
 }
@@ -49,6 +51,10 @@ func measureLoaded(ctx context.Context, h *host.Host, c *cluster, resource apiRe
 			clients.Go(func() { _ = watchAll(watches, server, path) })
 		}
 	}
+	before, err := h.Usage()
+	if err != nil {
+		return result, err
+	}
 	sampled, stopSamples := context.WithCancel(ctx)
 	samples := make(chan error, 1)
 	go func() { samples <- result.sample(sampled, server) }()
@@ -57,6 +63,12 @@ func measureLoaded(ctx context.Context, h *host.Host, c *cluster, resource apiRe
 	if err := errors.Join(err, <-samples); err != nil {
 		return result, err
 	}
+	after, err := h.Usage()
+	if err != nil {
+		return result, err
+	}
+	seconds := func(u host.Usage) float64 { return u.Seconds }
+	result.Seconds = host.Total(after, seconds) - host.Total(before, seconds)
 	fmt.Fprintf(os.Stderr, ", %d pods %.1fs", loadedPods, result.Running.Seconds())
 	if result.Idle, err = measureIdle(ctx, h, idle); err != nil {
 		return result, err
@@ -109,6 +121,7 @@ func loadedRows() []row {
 	}
 	return []row{
 		{fmt.Sprintf("%d pods together", loadedPods), last(func(l loaded) float64 { return l.Running.Seconds() }), stats.InSeconds, aim{limit: 60}},
+		{"meanwhile: CPU time", last(func(l loaded) float64 { return l.Seconds }), stats.InSeconds, aim{}},
 		{"meanwhile: get of a pod, p99", p99(func(l loaded) []time.Duration { return l.Get }), stats.InSeconds, aim{limit: 1}},
 		{"meanwhile: list of pods, p99", p99(func(l loaded) []time.Duration { return l.List }), stats.InSeconds, aim{limit: 5}},
 		{"loaded: proportional set size", idle(func(u host.Usage) float64 { return float64(u.PSS) }), stats.Mebibytes, aim{most: 0.6}},

@@ -129,25 +129,29 @@ func measureFirst(ctx context.Context, h *host.Host, s side, o options, last boo
 	return c.empty(ctx)
 }
 
-// measureRequests measures API requests and, in the last round, many objects and a loaded cluster.
+// measureRequests measures a loaded cluster and many objects, both only in the last round, and API
+// requests. The loaded cluster comes first, because the stock side gets no other requests, and
+// deleted objects remain in etcd and in watch caches for minutes.
 func measureRequests(ctx context.Context, h *host.Host, c *cluster, s side, o options, last bool, result *round) (err error) {
-	server, resource := c.client.CoreV1().RESTClient(), apiResources[0]
-	if _, ok := s.(*slipway); ok {
-		resource = apiResources[1]
-		if result.Requests, err = measureAPI(ctx, server); err != nil {
+	_, ours := s.(*slipway)
+	if last {
+		resource := apiResources[0]
+		if ours {
+			resource = apiResources[1]
+		}
+		if result.Loaded, err = measureLoaded(ctx, h, c, resource, o.idle); err != nil {
 			return err
 		}
-		if last {
-			lists, err := measureLists(ctx, server)
-			if err != nil {
-				return err
-			}
-			result.Requests = append(result.Requests, lists...)
-		}
 	}
-	if last {
-		result.Loaded, err = measureLoaded(ctx, h, c, resource, o.idle)
+	if !ours {
+		return nil
 	}
+	server := c.client.CoreV1().RESTClient()
+	if result.Requests, err = measureAPI(ctx, server); err != nil || !last {
+		return err
+	}
+	lists, err := measureLists(ctx, server)
+	result.Requests = append(result.Requests, lists...)
 	return err
 }
 

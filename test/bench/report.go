@@ -143,33 +143,39 @@ func (r *report) comparison() stats.Table {
 	return t
 }
 
-// processes returns the table of both sides' idle processes.
+// processes returns the table of both sides' processes in the idle cluster. The last two columns
+// are the memory in the loaded cluster.
 func (r *report) processes() stats.Table {
-	t := stats.Table{Heading: []string{"idle process", "PSS", "anonymous", "CPU time per second"}}
+	t := stats.Table{Heading: []string{"idle process", "PSS", "anonymous", "CPU per second", "loaded PSS", "loaded anonymous"}}
+	pss := func(u host.Usage) float64 { return float64(u.PSS) }
+	anonymous := func(u host.Usage) float64 { return float64(u.Anonymous) }
 	for side, rounds := range r.Sides {
 		if len(rounds) == 0 {
 			continue
 		}
+		last := rounds[len(rounds)-1].Loaded.Idle
 		for _, process := range rounds[0].Idle {
-			of := func(quantity func(host.Usage) float64) func([]round) float64 {
-				return over(func(r round) float64 {
-					for _, u := range r.Idle {
-						if u.Name == process.Name {
-							return quantity(u)
-						}
-					}
-					return 0
-				})
+			of := func(quantity func(host.Usage) float64) float64 {
+				return over(func(r round) float64 { return usageOf(process.Name, r.Idle, quantity) })(rounds)
 			}
 			t.Rows = append(t.Rows, []string{
 				strings.ToUpper(sideNames[side][:1]) + sideNames[side][1:] + ": " + strings.TrimPrefix(process.Name, "slipway "),
-				stats.Mebibytes(of(func(u host.Usage) float64 { return float64(u.PSS) })(rounds)),
-				stats.Mebibytes(of(func(u host.Usage) float64 { return float64(u.Anonymous) })(rounds)),
-				stats.Milliseconds(of(func(u host.Usage) float64 { return u.Seconds })(rounds)),
+				stats.Mebibytes(of(pss)), stats.Mebibytes(of(anonymous)), stats.Milliseconds(of(func(u host.Usage) float64 { return u.Seconds })),
+				stats.Mebibytes(usageOf(process.Name, last, pss)), stats.Mebibytes(usageOf(process.Name, last, anonymous)),
 			})
 		}
 	}
 	return t
+}
+
+// usageOf returns a quantity of the process with a name, or 0 if it is not in all.
+func usageOf(name string, all []host.Usage, quantity func(host.Usage) float64) float64 {
+	for _, u := range all {
+		if u.Name == name {
+			return quantity(u)
+		}
+	}
+	return 0
 }
 
 // conditions describes the machine, the time and the number of measurements.

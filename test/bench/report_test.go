@@ -21,7 +21,7 @@ func sampleReport() *report {
 			r.Idle = append(r.Idle, host.Usage{Name: name, PSS: memory << 20, Anonymous: memory << 19, Seconds: 0.005})
 		}
 		last := r
-		last.Loaded = loaded{Running: 5 * cold, Get: []time.Duration{20 * time.Millisecond}, List: []time.Duration{6 * time.Second}, Idle: r.Idle}
+		last.Loaded = loaded{Running: 5 * cold, Seconds: 80, Get: []time.Duration{20 * time.Millisecond}, List: []time.Duration{6 * time.Second}, Idle: r.Idle}
 		return []round{r, r, last}
 	}
 	return &report{
@@ -73,6 +73,7 @@ func TestComparisonShowsMediansAndAims(t *testing.T) {
 		{"many of these pods together", "0.91/s", "2.50/s", "0.36", ">= 2.00", "missed: 0.36"},
 		{"same, CPU time to the deletion", "40.00 s", "40.00 s", "1.00", "", ""},
 		{"250 pods together", "55.00 s", "20.00 s", "2.75", "< 60 s", "met"},
+		{"meanwhile: CPU time", "80.00 s", "80.00 s", "1.00", "", ""},
 		{"meanwhile: get of a pod, p99", "0.02 s", "0.02 s", "1.00", "< 1 s", "met"},
 		{"meanwhile: list of pods, p99", "6.00 s", "6.00 s", "1.00", "< 5 s", "missed: 6.00 s"},
 		{"loaded: proportional set size", "600 MiB", "300 MiB", "2.00", "<= 0.60", "missed: 2.00"},
