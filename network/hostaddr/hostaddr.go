@@ -197,18 +197,23 @@ func listDevices(skip []string) ([]device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list devices: %w", err)
 	}
+	// One request for all devices: the kernel would send all addresses for each device.
+	all, err := netlinksafe.AddrList(nil, netlink.FAMILY_ALL)
+	if err != nil {
+		return nil, fmt.Errorf("list addresses: %w", err)
+	}
+	addresses := map[int][]netlink.Addr{}
+	for _, a := range all {
+		addresses[a.LinkIndex] = append(addresses[a.LinkIndex], a)
+	}
 	var devices []device
 	for _, link := range links {
 		attrs := link.Attrs()
 		if attrs.RawFlags&unix.IFF_UP == 0 || slices.Contains(skip, attrs.Name) {
 			continue
 		}
-		addresses, err := netlinksafe.AddrList(link, netlink.FAMILY_ALL)
-		if err != nil {
-			return nil, fmt.Errorf("list addresses of device %q: %w", attrs.Name, err)
-		}
 		d := device{index: attrs.Index, virtual: isVirtual(link)}
-		for _, a := range addresses {
+		for _, a := range addresses[attrs.Index] {
 			address, ok := netip.AddrFromSlice(a.IP)
 			address = address.Unmap()
 			changes := address.Is6() && a.Flags&(unix.IFA_F_TEMPORARY|unix.IFA_F_DEPRECATED) != 0
