@@ -38,10 +38,11 @@ func newDecisions(config *rest.Config, s environment.Settings, domain string) (*
 	if err != nil {
 		return nil, err
 	}
+	status := &statusWriter{client: view.routeClient, settings: s, outdated: view.all, writes: map[string]*writing{}}
+	view.isOwnStatus = status.wrote
 	return &decisions{
-		settings: s, domain: domain, seen: view, builder: model.Builder{Source: view.source()},
-		status: &statusWriter{client: view.routeClient, settings: s, writes: map[string]*writing{}},
-		hosts:  map[*routev1.Route]*routev1.Route{}, checked: map[*routev1.Route]error{},
+		settings: s, domain: domain, seen: view, builder: model.Builder{Source: view.source()}, status: status,
+		hosts: map[*routev1.Route]*routev1.Route{}, checked: map[*routev1.Route]error{},
 	}, nil
 }
 

@@ -21,13 +21,14 @@ import (
 type statusWriter struct {
 	client   *rest.RESTClient
 	settings environment.Settings
+	outdated func() // requests new decisions, because a decision is for an old version of its route
 
 	mu       sync.Mutex
 	verdicts []claim.Verdict
 	changed  chan struct{}
 	once     sync.Once
 
-	writes map[string]*writing // by namespace/name of the route; used only by the writer's goroutine
+	writes map[string]*writing // by namespace/name of the route; only the writer's goroutine changes it
 }
 
 // writing contains the last status that was written for a route, and the number of times that
@@ -36,6 +37,11 @@ type writing struct {
 	entry     routev1.RouteIngress
 	contended int
 	until     time.Time // time before which nothing is written
+	// expected is the entry in the status of the newest version of the route, or nil if it is
+	// unknown. It is set before the request, because the informer can be faster than the response.
+	// replaced is the version of the route that the request replaces.
+	expected *routev1.RouteIngress
+	replaced string
 }
 
 const (
@@ -94,11 +100,30 @@ func (w *statusWriter) forget(verdicts []claim.Verdict) {
 	for _, verdict := range verdicts {
 		hosts[describe(verdict.Route)] = true
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for name := range w.writes {
 		if !hosts[name] {
 			delete(w.writes, name)
 		}
 	}
+}
+
+// wrote reports whether the router's entry in a route's status is the one that the writer wrote
+// last.
+func (w *statusWriter) wrote(route *routev1.Route) bool {
+	present := ingressOf(&route.Status, canonical(w.settings))
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last := w.writes[describe(route)]
+	return present != nil && last != nil && last.expected != nil && same(*present, *last.expected)
+}
+
+// expect records the entry that a request writes, or nil if the request has failed.
+func (w *statusWriter) expect(last *writing, entry *routev1.RouteIngress, replaced string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last.expected, last.replaced = entry, replaced
 }
 
 // entry returns the desired status entry for a decision.
@@ -122,14 +147,13 @@ func (w *statusWriter) write(ctx context.Context, verdict claim.Verdict) error {
 	if present != nil && same(*present, desired) {
 		return nil
 	}
-	before := w.writes[name]
-	if before == nil {
-		before = &writing{}
-		w.writes[name] = before
-	}
+	before := w.writingOf(name)
 	now := time.Now()
 	if now.Before(before.until) {
 		return nil
+	}
+	if version := verdict.Route.ResourceVersion; before.expected != nil && before.replaced == version && same(*before.expected, desired) {
+		return nil // the entry was written after the decision had read the route
 	}
 	desired.Conditions[0].LastTransitionTime = &metav1.Time{Time: now}
 	if present != nil && len(present.Conditions) > 0 && present.Conditions[0].Status == desired.Conditions[0].Status {
@@ -141,9 +165,16 @@ func (w *statusWriter) write(ctx context.Context, verdict claim.Verdict) error {
 	} else {
 		changed.Status.Ingress = append(changed.Status.Ingress, desired)
 	}
+	w.expect(before, &desired, changed.ResourceVersion)
 	err := w.client.Put().Namespace(changed.Namespace).Resource("routes").Name(changed.Name).SubResource("status").Body(changed).Do(ctx).Error()
+	if err != nil {
+		w.expect(before, nil, "")
+	}
+	if apierrors.IsConflict(err) {
+		w.outdated()
+	}
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // the informer delivers the newer version later
+		return nil // the informer delivers the newer version
 	}
 	if err != nil {
 		return err
@@ -158,6 +189,18 @@ func (w *statusWriter) write(ctx context.Context, verdict claim.Verdict) error {
 	}
 	before.entry = desired
 	return nil
+}
+
+// writingOf returns the record of a route.
+func (w *statusWriter) writingOf(name string) *writing {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last := w.writes[name]
+	if last == nil {
+		last = &writing{}
+		w.writes[name] = last
+	}
+	return last
 }
 
 // ingressOf returns a router's entry in a route's status, or nil.

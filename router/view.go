@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -34,6 +35,10 @@ type view struct {
 	namespaces, nodes, networks cache.SharedIndexInformer
 
 	labels, namespaceLabels, projectLabels labels.Selector
+
+	// isOwnStatus reports whether the status of a route contains the entry that this router wrote
+	// last. It is optional.
+	isOwnStatus func(*routev1.Route) bool
 
 	woken   chan struct{} // has a token after a change
 	mu      sync.Mutex
@@ -95,7 +100,10 @@ func (v *view) watch(resource string, informer cache.SharedIndexInformer) error 
 	note := func(object any) { v.note(informer, object) }
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc: note, DeleteFunc: note, UpdateFunc: func(before, object any) {
-			if informer != v.nodes || !sameAddresses(before, object) {
+			switch {
+			case informer == v.nodes && sameAddresses(before, object):
+			case informer == v.routes && v.isOwnUpdate(before.(*routev1.Route), object.(*routev1.Route)):
+			default:
 				note(before)
 				note(object)
 			}
@@ -110,6 +118,14 @@ func (v *view) watch(resource string, informer cache.SharedIndexInformer) error 
 // node's status changes constantly.
 func sameAddresses(before, after any) bool {
 	return slices.Equal(before.(*corev1.Node).Status.Addresses, after.(*corev1.Node).Status.Addresses)
+}
+
+// isOwnUpdate reports whether only the status of a route has changed, and the router itself has
+// changed it. Otherwise, the statuses of many new routes would cause a decision for all routes
+// again and again.
+func (v *view) isOwnUpdate(before, after *routev1.Route) bool {
+	return v.isOwnStatus != nil && v.isOwnStatus(after) && before.UID == after.UID &&
+		maps.Equal(before.Labels, after.Labels) && sameRequest(before, after)
 }
 
 // routes returns a client for routes.
