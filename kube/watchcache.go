@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"google.golang.org/grpc/metadata"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -18,6 +19,9 @@ const (
 	maxUncachedWatches = 2
 	// maxUncachedObjects is the size of a list, in objects, that starts the watch cache.
 	maxUncachedObjects = 500
+	// maxUncachedLists is the maximum number of lists from etcd in listPeriod that could be served
+	// by a watch cache. Some admission plugins list their objects for each request.
+	maxUncachedLists, listPeriod = 100, time.Minute
 )
 
 // watchCache combines a cacher.Cacher with its cacher.CacheDelegator.
@@ -34,8 +38,9 @@ type watchCache interface {
 }
 
 // lazilyCached is a store that starts its watch cache only when the cache is worth its memory: for
-// the third concurrent watch, or after a long list. Upstream starts the watch caches of all
-// resources. Most resources have no objects and only one watch, the garbage collector's.
+// the third concurrent watch, after a long list, or after frequent lists. Upstream starts the watch
+// caches of all resources. Most resources have no objects and only one watch, the garbage
+// collector's.
 //
 // A watch that etcd serves receives a bookmark with each of etcd's progress notifications.
 type lazilyCached struct {
@@ -46,6 +51,9 @@ type lazilyCached struct {
 	lock sync.Mutex
 	// watches is the number of watches that etcd serves.
 	watches int
+	// lists is the number of lists since listsFrom that a cache could have served.
+	lists     int
+	listsFrom time.Time
 	// cache is nil until it is started. It serves requests once it has been ready.
 	cache  watchCache
 	stop   func()
@@ -178,11 +186,28 @@ func (w *countedWatch) Stop() {
 
 // GetList implements storage.Interface.
 func (s *lazilyCached) GetList(ctx context.Context, key string, options storage.ListOptions, list runtime.Object) error {
-	if err := s.current().GetList(ctx, key, options, list); err != nil || meta.LenList(list) < maxUncachedObjects {
+	if err := s.current().GetList(ctx, key, options, list); err != nil {
 		return err
+	}
+	if meta.LenList(list) < maxUncachedObjects && !s.listsOften(options) {
+		return nil
 	}
 	_, err := s.start()
 	return err
+}
+
+// listsOften counts a list, and reports whether lists that a cache could serve are frequent.
+func (s *lazilyCached) listsOften(options storage.ListOptions) bool {
+	if options.ResourceVersion != "0" {
+		return false
+	}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if time.Since(s.listsFrom) > listPeriod {
+		s.lists, s.listsFrom = 0, time.Now()
+	}
+	s.lists++
+	return s.lists > maxUncachedLists
 }
 
 // Get implements storage.Interface.

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -176,10 +178,13 @@ func TestFailedWatchDoesNotCount(t *testing.T) {
 func TestLongListStartsCache(t *testing.T) {
 	store := newConfigMaps(t)
 	for i := range maxUncachedObjects {
-		if store.list(); store.cached() {
-			t.Fatalf("a list of %d objects starts the cache", i)
-		}
 		store.create(fmt.Sprint("object-", i))
+		if i == maxUncachedObjects-2 {
+			store.list()
+		}
+	}
+	if store.cached() {
+		t.Fatal("a shorter list starts the cache")
 	}
 	if count := store.list(); count != maxUncachedObjects || !store.cached() {
 		t.Fatalf("list has %d objects; the cache runs: %t", count, store.cached())
@@ -190,6 +195,38 @@ func TestLongListStartsCache(t *testing.T) {
 	if count := store.list(); count != maxUncachedObjects || store.current() != storage.Interface(store.cache) {
 		t.Errorf("list has %d objects; the cache serves it: %t", count, store.current() == storage.Interface(store.cache))
 	}
+}
+
+func TestFrequentListsStartCache(t *testing.T) {
+	store := newConfigMaps(t)
+	for range maxUncachedLists {
+		if store.list(); store.cached() {
+			t.Fatal("rare lists start the cache")
+		}
+	}
+	if store.list(); !store.cached() {
+		t.Error("frequent lists do not start the cache")
+	}
+}
+
+func TestOldAndLatestListsDoNotCount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &lazilyCached{}
+		latest, any := storage.ListOptions{}, storage.ListOptions{ResourceVersion: "0"}
+		for range 2 * maxUncachedLists {
+			if store.listsOften(latest) {
+				t.Fatal("lists of the latest state count")
+			}
+		}
+		for range 3 {
+			for range maxUncachedLists {
+				if store.listsOften(any) {
+					t.Fatal("rare lists start the cache")
+				}
+			}
+			time.Sleep(listPeriod + time.Second)
+		}
+	})
 }
 
 func TestClosedStoreStartsNoCache(t *testing.T) {
