@@ -224,7 +224,7 @@ func TestOldAndLatestListsDoNotCount(t *testing.T) {
 					t.Fatal("rare lists start the cache")
 				}
 			}
-			time.Sleep(listPeriod + time.Second)
+			<-time.After(listPeriod + time.Second)
 		}
 	})
 }

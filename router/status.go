@@ -28,7 +28,8 @@ type statusWriter struct {
 	changed  chan struct{}
 	once     sync.Once
 
-	writes map[string]*writing // by namespace/name of the route; only the writer's goroutine changes it
+	// writes is by namespace/name of the route. Only the goroutine of the writer changes it.
+	writes map[string]*writing
 }
 
 // writing contains the last status that was written for a route, and the number of times that
