@@ -132,10 +132,11 @@ func (l *Limiter) reconcile(pods cache.Store) error {
 		return fmt.Errorf("find bridge %q: %w", l.Bridge, err)
 	}
 	var errs []error
+	devices := cni.ListDevices()
 	for _, attachment := range attached {
 		object, exists, err := pods.GetByKey(attachment.Namespace + "/" + attachment.Name)
 		pod, isPod := object.(*corev1.Pod)
-		if err != nil || !exists || !isPod || string(pod.UID) != attachment.UID || !attachment.HasDevice() {
+		if err != nil || !exists || !isPod || string(pod.UID) != attachment.UID || !devices.Have(attachment) {
 			continue // the pod is starting or ending
 		}
 		err = apply(pod, shaping.Pod{

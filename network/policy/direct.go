@@ -17,10 +17,10 @@ import (
 // find returns a pod in the cache, or nil. If isEnabled is false, only existing connections are
 // direct.
 func direct(local []cni.Pod, find func(cni.Pod) *cachedPod, rules *ruleset, isEnabled bool) map[netip.Addr]vxlan.Local {
-	pods := map[netip.Addr]vxlan.Local{}
+	pods, devices := map[netip.Addr]vxlan.Local{}, cni.ListDevices()
 	for _, l := range local {
 		p := find(l)
-		if p == nil || !l.HasDevice() || !l.Address.Is4() {
+		if p == nil || !devices.Have(l) || !l.Address.Is4() {
 			continue // the pod's labels and annotations are not known yet
 		}
 		rights := vxlan.AllRights

@@ -61,10 +61,10 @@ func (s *enforcement) deliver(ctx context.Context) error {
 
 // multicastPods returns the multicast groups with their pods.
 func (o *objects) multicastPods(groups map[string]string, node string, local []cni.Pod) (list []multicast.Group) {
-	pods := map[string]*multicast.Group{}
+	pods, devices := map[string]*multicast.Group{}, cni.ListDevices()
 	for _, pod := range local {
 		group, exists := groups[pod.Namespace]
-		if !exists || !pod.HasDevice() {
+		if !exists || !devices.Have(pod) {
 			continue
 		}
 		if pods[group] == nil {
