@@ -10,12 +10,16 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/osb"
 	"github.com/slipway-platform/slipway/apigroup/servicecatalog/v1beta1"
@@ -100,8 +104,8 @@ func (r *reconciler) authorization(ctx context.Context, broker *brokerView) (str
 }
 
 // transport returns the transport for a broker. A ClusterServiceBroker, which an administrator
-// creates, can have any address. A ServiceBroker must be a service in its own project, or have an
-// address that users are allowed to connect to.
+// creates, can have any address. A ServiceBroker must be a pod of its own project behind a service,
+// or have an address that users are allowed to connect to.
 func (r *reconciler) transport(ctx context.Context, broker *brokerView) (http.RoundTripper, func(), error) {
 	target, err := url.Parse(broker.spec.URL)
 	if err != nil {
@@ -141,7 +145,9 @@ func hostPort(target *url.URL) string {
 	return net.JoinHostPort(target.Hostname(), port)
 }
 
-// serviceAddress returns a service's address, or "" if the host is not the name of a service.
+// serviceAddress returns the address at which the catalog reaches a service: the service's own
+// address, or for a ServiceBroker that of one of the service's pods. It returns "" if the host is
+// not the name of a service.
 func (r *reconciler) serviceAddress(ctx context.Context, broker *brokerView, host, port, scheme string) (string, error) {
 	name := strings.TrimSuffix(strings.TrimSuffix(host, "."), "."+r.domain)
 	rest, ok := strings.CutSuffix(name, ".svc")
@@ -163,10 +169,65 @@ func (r *reconciler) serviceAddress(ctx context.Context, broker *brokerView, hos
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[scheme]
 	}
-	if _, err := strconv.Atoi(port); err != nil {
+	number, err := strconv.ParseInt(port, 10, 32)
+	if err != nil {
 		return "", errors.New("the broker's URL has no valid port")
 	}
+	if broker.namespace != "" {
+		return r.podAddress(ctx, object, int32(number))
+	}
 	return net.JoinHostPort(object.Spec.ClusterIP, port), nil
+}
+
+// podAddress returns the address of a running pod behind a service's port. The catalog does not
+// connect to the address of a project's service, because users can create endpoints that lead to
+// servers that the platform must not connect to.
+func (r *reconciler) podAddress(ctx context.Context, service *corev1.Service, port int32) (string, error) {
+	fail := func(format string, args ...any) (string, error) {
+		text := fmt.Sprintf("the broker's service %s/%s ", service.Namespace, service.Name) + fmt.Sprintf(format, args...)
+		return "", &problem{reason: errorFetchingCatalog, definite: true, message: text}
+	}
+	at := slices.IndexFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == port })
+	if at < 0 {
+		return fail("has no port %d", port)
+	}
+	list, err := r.kube.DiscoveryV1().EndpointSlices(service.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: labels.Set{discoveryv1.LabelServiceName: service.Name}.String(),
+	})
+	if err != nil {
+		return fail("has unknown endpoints: %s", err)
+	}
+	for _, slice := range list.Items {
+		for _, target := range slice.Ports {
+			if target.Port == nil || ptr.Deref(target.Name, "") != service.Spec.Ports[at].Name {
+				continue
+			}
+			for _, endpoint := range slice.Endpoints {
+				if address := r.ofPod(ctx, service.Namespace, endpoint); address != "" {
+					return net.JoinHostPort(address, strconv.Itoa(int(*target.Port))), nil
+				}
+			}
+		}
+	}
+	return fail("has no running pod of the project on port %d; to use a server outside the cluster, specify its address in the broker's URL", port)
+}
+
+// ofPod returns an endpoint's address, or "" unless a running pod of the project has it.
+func (r *reconciler) ofPod(ctx context.Context, namespace string, endpoint discoveryv1.Endpoint) string {
+	reference := endpoint.TargetRef
+	if reference == nil || reference.Kind != "Pod" || !ptr.Deref(endpoint.Conditions.Ready, true) {
+		return ""
+	}
+	pod, err := r.kube.CoreV1().Pods(namespace).Get(ctx, reference.Name, metav1.GetOptions{})
+	if err != nil || pod.Status.Phase != corev1.PodRunning {
+		return ""
+	}
+	for _, address := range endpoint.Addresses {
+		if slices.Contains(pod.Status.PodIPs, corev1.PodIP{IP: address}) {
+			return address
+		}
+	}
+	return ""
 }
 
 // redirected is a transport that sends requests to a different address and keeps the Host header.
