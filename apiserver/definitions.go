@@ -54,7 +54,8 @@ func groupOf(destroy func()) *genericserver.APIGroupInfo {
 	if !strings.HasSuffix(name, ".(*APIGroupInfo).destroyStorage-fm") {
 		return nil
 	}
-	// A method value is a pointer to its code, followed by its receiver.
+	// In Go's runtime, a method value is a pointer to a struct that contains a pointer to the code,
+	// then the receiver.
 	value := *(**struct {
 		code     uintptr
 		receiver *genericserver.APIGroupInfo

@@ -42,7 +42,7 @@ func newTypes(streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "types",
 		Short: "An introduction to concepts and types",
-		Long:  "Explain what the objects of the platform are and how they belong together.",
+		Long:  "Explain what the objects of the platform are and how they relate to each other.",
 		Args:  cobra.NoArgs,
 		Run: func(*cobra.Command, []string) {
 			fmt.Fprint(streams.Out, explainConcepts())

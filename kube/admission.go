@@ -84,9 +84,9 @@ func limitReferences() admission.Decorator {
 	})
 }
 
-// withAuthorizer passes the server's complete authorizer to plugins. Upstream creates the plugins
-// before the features' authorizers exist. Admission policies keep a copy of the first authorizer
-// that they receive.
+// withAuthorizer gives plugins the authorizer that later includes the authorizers of all features.
+// Upstream initializes plugins before these exist, and admission policies keep the first authorizer
+// that they receive, so a later authorizer would not replace it.
 func withAuthorizer(complete *apiserver.Authorizer) admission.Decorator {
 	return admission.DecoratorFunc(func(plugin admission.Interface, _ string) admission.Interface {
 		if wants, ok := plugin.(initializer.WantsUnconditionalAuthorizer); ok {

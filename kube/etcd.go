@@ -137,8 +137,8 @@ func voters(members []*membership.Member) (count int) {
 // cluster, the gateway listens on Socket.
 func (e *Etcd) memberSocket() string { return e.Socket + ".member" }
 
-// publish sends this member's peer address to the other members. The first member's address changes
-// when other members join it.
+// publish updates this member's peer address in the etcd cluster. The first member's address
+// changes when other members join the cluster.
 func (e *Etcd) publish(ctx context.Context, server *etcdserver.EtcdServer) error {
 	self := server.Cluster().Member(server.MemberID())
 	address := "https://" + e.PeerAddress

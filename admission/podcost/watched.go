@@ -26,9 +26,9 @@ func checkWatched(a admission.Attributes, pod *corev1.Pod) error {
 	return nil
 }
 
-// watchedOf returns the number of different secrets and ConfigMaps to which a pod refers in
-// variables, volumes and pull secrets. It ignores the secrets of storage drivers, of which a volume
-// has at most one.
+// watchedOf returns the number of distinct secrets and ConfigMaps that a pod refers to in
+// environment variables, volumes and pull secrets. It does not count the secrets of storage
+// drivers, because each volume has at most one.
 func watchedOf(spec *corev1.PodSpec) int {
 	r := references{map[string]bool{}, map[string]bool{}}
 	for _, secret := range spec.ImagePullSecrets {

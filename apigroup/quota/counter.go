@@ -128,8 +128,9 @@ func (c *counter) count(ctx context.Context, name string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	// If a request begins after this line, it changes the quota first, so the write below
-	// conflicts. If a request has finished, its objects were stored before they are listed.
+	// Read the reservations before listing the objects. A request that begins later updates the
+	// quota before it stores its object, so the write below fails with a conflict. A request that
+	// has already finished has stored its objects, so the list contains them.
 	reserved := c.inFlight.reserved(name)
 	namespaces, err := c.ledger.selected(item)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package app implements `oc new-app` and `oc new-build`, which create applications and build
-// configs from images, source and templates.
+// Package app contains the commands `oc new-app` and `oc new-build`. It creates the objects that
+// package newapp decides on, and prints the next steps.
 package app
 
 import (

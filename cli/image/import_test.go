@@ -37,7 +37,7 @@ func TestImportRequests(t *testing.T) {
 		"tag that follows other tags": {imageImport{}, importable(), "best", "v1 registry.example.com/app:v1"},
 		"tag that follows a tag of another stream": {imageImport{}, importable(), "other", "follows a tag of another image stream"},
 		"tag that follows itself":                  {imageImport{}, importable(), "round", "follows itself"},
-		"tag of an image stream image":             {imageImport{}, importable(), "pinned", "which is not imported"},
+		"tag of an image stream image":             {imageImport{}, importable(), "pinned", "only a tag that refers to a DockerImage can be imported"},
 		"tag that does not exist":                  {imageImport{}, importable(), "latest", `the tag "latest" does not exist on the image stream`},
 		"pushed tag":                               {imageImport{}, importable(), "pushed", `the tag "pushed" does not exist`},
 		"a new one":                                {imageImport{from: "registry.example.com/new"}, importable(), "new", "new registry.example.com/new"},

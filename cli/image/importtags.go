@@ -55,7 +55,7 @@ func (i *imageImport) one(stream *imagev1.ImageStream, tag string) ([]imagev1.Im
 		return nil, err
 	}
 	if existing != nil && existing.From.Kind != "DockerImage" {
-		return nil, fmt.Errorf("tag %q refers to %s %q, which is not imported", tag, existing.From.Kind, existing.From.Name)
+		return nil, fmt.Errorf("tag %q refers to %s %q; only a tag that refers to a DockerImage can be imported", tag, existing.From.Kind, existing.From.Name)
 	}
 	from := i.from
 	switch {

@@ -42,8 +42,9 @@ type utilization struct {
 	NumberOfNodes    int                    `json:"numberOfNodes"`
 }
 
-// The OpenShift strategies, in order. lowUtilization runs after them. The first two evict pods that
-// violate a rule. The others balance the remaining pods.
+// The OpenShift strategies, in the order in which they run, before lowUtilization. nodeAffinity and
+// antiAffinity evict pods that violate a rule. Then, duplicates and lowUtilization balance the
+// remaining pods.
 const (
 	nodeAffinity = removepodsviolatingnodeaffinity.PluginName
 	antiAffinity = removepodsviolatinginterpodantiaffinity.PluginName

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// check checks a created or changed object.
+// check validates an object that a request creates or changes. It returns nil if the object is
+// valid.
 func (a *Appliance) check(o *object) *rejection {
 	switch pattern := a.pattern(o); pattern {
 	case "ltm/pool/*/members":

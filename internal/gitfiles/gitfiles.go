@@ -60,7 +60,7 @@ func List(ctx context.Context, transport http.RoundTripper, place Place) ([]stri
 	return names, err
 }
 
-// withLogin sends a login to one server.
+// withLogin is a transport that adds a user name and password to the requests to one server.
 type withLogin struct {
 	http.RoundTripper
 	to    url.URL

@@ -13,8 +13,8 @@
 // 1. If pods have IPv6 addresses, the agent also sets net.ipv6.conf.all.forwarding to 1, and
 // changes accept_ra of the host's devices from 1 to 2. Otherwise, a host that forwards packets
 // would lose the routes that its routers announce. Cleanup restores these settings, except
-// net.ipv4.ip_forward if the host has another bridge, whose program might depend on it. Three more
-// sysctls belong to the bridge and are removed with it.
+// net.ipv4.ip_forward if a file of the host sets it or another program's device might need it.
+// Three more sysctls belong to the bridge and are removed with it.
 //
 // If the host's firewall drops packets by default, the agent adds rules that accept pod traffic
 // (package hostfirewall).

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"github.com/containernetworking/plugins/pkg/netlinksafe"
@@ -136,8 +137,8 @@ func readRecord(path string) (record sysctlRecord, err error) {
 }
 
 // restoreSysctls restores the settings in a record of this boot, and removes the record. It keeps a
-// setting that has been changed again since, and the forwarding of IPv4 packets if the host has a
-// bridge: another program, such as Docker, might have found the setting that it needs.
+// setting that has been changed again since, and the forwarding of IPv4 packets if another program
+// might need it and has found it set.
 func restoreSysctls(path string) error {
 	if path == "" {
 		return nil
@@ -153,13 +154,13 @@ func restoreSysctls(path string) error {
 	if record.Boot != id {
 		record.Settings = nil
 	}
-	bridges, err := hasBridges()
+	forwards, err := forwardsForOthers()
 	if err != nil {
 		return err
 	}
 	var unchanged []sysctl
 	for _, change := range record.Settings {
-		if readSysctl(change.Path) == change.Value && !(bridges && change.Path == ipv4Forwarding) {
+		if readSysctl(change.Path) == change.Value && !(forwards && change.Path == ipv4Forwarding) {
 			unchanged = append(unchanged, change)
 		}
 	}
@@ -178,13 +179,31 @@ func restoreSysctls(path string) error {
 	return nil
 }
 
-// hasBridges reports whether a bridge exists. Cleanup has removed the bridge for pods.
-func hasBridges() (bool, error) {
+// configuredForwarding matches a line of a sysctl file that makes the host forward IPv4 packets.
+var configuredForwarding = regexp.MustCompile(`(?m)^\s*-?net[./]ipv4[./](ip_forward|conf[./]all[./]forwarding)\s*=\s*1\s*$`)
+
+// forwardsForOthers reports whether the host might have to forward packets without Slipway: a file
+// of the host sets it, or the host has a device of containers, virtual machines or a VPN. Cleanup
+// has removed Slipway's own devices.
+func forwardsForOthers() (bool, error) {
+	for _, pattern := range []string{"/etc/sysctl.conf", "/etc/sysctl.d/*.conf", "/run/sysctl.d/*.conf", "/usr/lib/sysctl.d/*.conf"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			return false, err
+		}
+		for _, file := range files {
+			if content, err := os.ReadFile(file); err == nil && configuredForwarding.Match(content) {
+				return true, nil
+			}
+		}
+	}
 	links, err := netlinksafe.LinkList()
 	if err != nil {
 		return false, fmt.Errorf("list devices: %w", err)
 	}
-	return slices.ContainsFunc(links, func(l netlink.Link) bool { return l.Type() == "bridge" }), nil
+	return slices.ContainsFunc(links, func(l netlink.Link) bool {
+		return slices.Contains([]string{"bridge", "wireguard", "tuntap", "ipvlan", "macvlan"}, l.Type())
+	}), nil
 }
 
 // readSysctl returns a setting, or "" if it does not exist, for example because its device is gone.

@@ -4,7 +4,8 @@
 // It serves the cluster domain according to version 1.1 of the Kubernetes DNS specification
 // (services, headless services, ports, pods by address, reverse names), and additional OpenShift 3
 // names (see names.go and endpoints.go). It forwards queries for other names to the host's
-// resolvers.
+// resolvers. Package policy keeps the addresses of the names in egress firewalls; the server only
+// reports its responses to it.
 //
 // The handlers are CoreDNS's plugins. They are configured in Go instead of a Corefile, because the
 // setup function of CoreDNS's kubernetes plugin would replace the logger of client-go and the
@@ -38,8 +39,7 @@ import (
 type Server struct {
 	Part    string // the component's name; "dns" by default
 	Address string // IP address and port, for UDP and TCP; a device must have the address
-	// OnlyIPv4 means that the server does not listen on the host's IPv6 addresses if its address is
-	// 0.0.0.0.
+	// OnlyIPv4 restricts the server to the host's IPv4 addresses if Address is 0.0.0.0.
 	OnlyIPv4 bool
 	Domain   string       // the cluster's domain, such as cluster.local
 	Config   *rest.Config // can list and watch services, endpoint slices and namespaces

@@ -175,7 +175,8 @@ func linkAddresses(f ipfamily.Family) string {
 }
 
 // selected returns the network that a rule selects in the IP family. A rule that denies all IPv4
-// addresses also denies all IPv6 addresses, because its purpose is to close the project.
+// addresses also denies all IPv6 addresses, because it is meant to block all of the project's
+// connections to servers outside the cluster.
 func (c *compiler) selected(kind networkv1.EgressNetworkPolicyRuleType, selector string) string {
 	selector = cmp.Or(correctedCIDRs[selector], selector)
 	if kind == networkv1.EgressNetworkPolicyRuleDeny && selector == ipfamily.IPv4.Everything() {

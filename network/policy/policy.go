@@ -17,7 +17,8 @@
 // An egress firewall restricts the connections of a project's pods to addresses outside the
 // cluster, and to all addresses of nodes. The project's pods share the firewall's chain, which
 // contains the rules in their order. The addresses of a DNS name form a set. The node's DNS server
-// adds addresses to the set (see Names) before a pod receives the response.
+// adds addresses to the set (see Names) before a pod receives the response, and refresh.go resolves
+// the names again when their records expire.
 //
 //	packet ── external chain ── chain of the project ── first rule that matches
 //	          map: source

@@ -214,8 +214,9 @@ func looseFilter() string {
 	return loose
 }
 
-// setNeighbors sets the MAC addresses of other nodes, which derive their MAC addresses as this node
-// does. Hosts that are not nodes respond to ARP requests.
+// setNeighbors maintains the permanent neighbor entries for the other nodes, whose MAC addresses
+// follow from their IPv4 addresses. Hosts that are not nodes need no entries, because they respond
+// to ARP requests.
 func (d Device) setNeighbors(link netlink.Link, peers map[netip.Prefix]Peer) error {
 	present, err := netlink.NeighList(link.Attrs().Index, netlink.FAMILY_ALL)
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {

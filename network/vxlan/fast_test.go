@@ -296,7 +296,8 @@ func restartSendsNoPacketsToTheStack(t *testing.T, one, two podHost) {
 	}
 }
 
-// TestOtherFiltersSeePacketsOfPods adds a filter behind the program, as package shaping does.
+// TestOtherFiltersSeePacketsOfPods checks that a tc filter that runs after the tunnel's program,
+// such as package shaping adds, still sees the pods' packets.
 func TestOtherFiltersSeePacketsOfPods(t *testing.T) {
 	one, two := newPodHosts(t)
 	one.run("tc", "filter", "add", "dev", podDevice, "ingress", "prio", "2", "u32", "match", "u32", "0", "0", "action", "mirred", "egress", "redirect", "dev", "lo")

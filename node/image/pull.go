@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// pulledLabels returns the labels for a pulled image's names. They mark the names as managed by
-// containerd's CRI plugin.
+// pulledLabels returns the labels for containerd's records of a pulled image. They mark the image
+// as pulled, and as managed by containerd's CRI plugin.
 func pulledLabels() map[string]string {
 	return map[string]string{"io.cri-containerd.image": "managed", labelPulled: "true"}
 }

@@ -1,5 +1,5 @@
 // Package session stores in the browser which user is logged in, for the few minutes in which the
-// user requests tokens.
+// user requests tokens: sessionMaxAgeSeconds of the MasterConfig's sessionConfig.
 //
 // The encrypted and signed cookie contains the whole session. Therefore, a session survives
 // restarts and works with every API server. Session fixation is impossible, because there is no

@@ -47,7 +47,7 @@ type Grant struct {
 	Code string
 }
 
-// To returns a user's grant to a client.
+// To returns the grant with which a user authorizes a client.
 func To(c *client.Client, user *userv1.User, scopes []string, redirect string) Grant {
 	return Grant{Client: c, UserName: user.Name, UserUID: string(user.UID), Scopes: scopes, RedirectURI: redirect}
 }

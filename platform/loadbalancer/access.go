@@ -61,7 +61,8 @@ func Kubeconfig(ctx context.Context, client kubernetes.Interface, authority []by
 	return content, nil
 }
 
-// createAccount creates the missing objects of the service account and restores its permissions.
+// createAccount creates the service account, its role, role binding and token if they are missing,
+// and restores the rules of the role.
 func createAccount(ctx context.Context, client kubernetes.Interface) error {
 	inInfra := metav1.ObjectMeta{Namespace: accountNamespace, Name: accountName}
 	inDefault := metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: roleName}

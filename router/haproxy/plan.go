@@ -121,8 +121,8 @@ func (s *served) translate(backend *Backend) Backend {
 	return here
 }
 
-// useSpare adds steps to the plan that use a spare backend in place of a backend. It returns false
-// if no spare backend is available.
+// useSpare plans the steps after which a spare backend serves the requests of a backend. It returns
+// false if no spare backend is available.
 func (p *plan) useSpare(backend *Backend) bool {
 	p.requested[backend.Name] = backend.Shape
 	free := p.spares[backend.Shape]

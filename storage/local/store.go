@@ -188,7 +188,7 @@ func (s store[R]) files() ([]string, error) {
 	return names, nil
 }
 
-// all iterates over the records. It appends errors for records that cannot be read to errs.
+// all iterates over the records. For each record that it cannot read, it appends an error to errs.
 func (s store[R]) all(errs *[]error) iter.Seq2[string, R] {
 	return func(yield func(string, R) bool) {
 		files, err := s.files()

@@ -1,5 +1,8 @@
 // Package retention selects the images that pruning removes: unreferenced images that no rule
 // keeps. `oc adm prune images` removes them, and the web console shows a preview.
+//
+// The callers set the rules. The defaults must be equal in cli/image/prune.go,
+// apigroup/image/usage.go and the console's page of images.
 package retention
 
 import (

@@ -1,6 +1,7 @@
 package catalogcontroller
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -187,7 +188,9 @@ func (r *reconciler) podAddress(ctx context.Context, service *corev1.Service, po
 		text := fmt.Sprintf("the broker's service %s/%s ", service.Namespace, service.Name) + fmt.Sprintf(format, args...)
 		return "", &problem{reason: errorFetchingCatalog, definite: true, message: text}
 	}
-	at := slices.IndexFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == port })
+	at := slices.IndexFunc(service.Spec.Ports, func(p corev1.ServicePort) bool {
+		return p.Port == port && cmp.Or(p.Protocol, corev1.ProtocolTCP) == corev1.ProtocolTCP
+	})
 	if at < 0 {
 		return fail("has no port %d", port)
 	}
@@ -199,11 +202,15 @@ func (r *reconciler) podAddress(ctx context.Context, service *corev1.Service, po
 	}
 	for _, slice := range list.Items {
 		for _, target := range slice.Ports {
-			if target.Port == nil || ptr.Deref(target.Name, "") != service.Spec.Ports[at].Name {
+			if target.Port == nil || ptr.Deref(target.Name, "") != service.Spec.Ports[at].Name || ptr.Deref(target.Protocol, corev1.ProtocolTCP) != corev1.ProtocolTCP {
 				continue
 			}
 			for _, endpoint := range slice.Endpoints {
-				if address := r.ofPod(ctx, service.Namespace, endpoint); address != "" {
+				address, err := r.ofPod(ctx, service.Namespace, endpoint)
+				if err != nil {
+					return fail("has unknown pods: %s", err)
+				}
+				if address != "" {
 					return net.JoinHostPort(address, strconv.Itoa(int(*target.Port))), nil
 				}
 			}
@@ -213,21 +220,24 @@ func (r *reconciler) podAddress(ctx context.Context, service *corev1.Service, po
 }
 
 // ofPod returns an endpoint's address, or "" unless a running pod of the project has it.
-func (r *reconciler) ofPod(ctx context.Context, namespace string, endpoint discoveryv1.Endpoint) string {
+func (r *reconciler) ofPod(ctx context.Context, namespace string, endpoint discoveryv1.Endpoint) (string, error) {
 	reference := endpoint.TargetRef
 	if reference == nil || reference.Kind != "Pod" || !ptr.Deref(endpoint.Conditions.Ready, true) {
-		return ""
+		return "", nil
 	}
 	pod, err := r.kube.CoreV1().Pods(namespace).Get(ctx, reference.Name, metav1.GetOptions{})
-	if err != nil || pod.Status.Phase != corev1.PodRunning {
-		return ""
+	if err != nil {
+		return "", ignoreNotFound(err)
+	}
+	if pod.Status.Phase != corev1.PodRunning {
+		return "", nil
 	}
 	for _, address := range endpoint.Addresses {
 		if slices.Contains(pod.Status.PodIPs, corev1.PodIP{IP: address}) {
-			return address
+			return address, nil
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // redirected is a transport that sends requests to a different address and keeps the Host header.

@@ -1,5 +1,5 @@
-// Package newapp creates the objects for applications and builds from images, image streams,
-// templates and source. It implements `oc new-app` and `oc new-build`.
+// Package newapp decides which objects `oc new-app` and `oc new-build` create for images, image
+// streams, templates and source, and describes what it found. It changes nothing in the cluster.
 //
 // Source: OpenShift Container Platform 3.11 Developer Guide, Creating New Applications. The
 // objects, names and messages match those of OpenShift 3.11's client.

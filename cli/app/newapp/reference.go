@@ -93,7 +93,7 @@ func parse(text string) (Component, error) {
 	from, of, ok := strings.Cut(text, "~")
 	switch {
 	case from == "":
-		return Component{}, fmt.Errorf("read %q: you must specify a image name before the ~", text)
+		return Component{}, fmt.Errorf("read %q: specify an image name before the ~", text)
 	case ok && of == "":
 		return Component{}, fmt.Errorf("read %q: write the source after the ~", text)
 	case ok && !IsSource(of):

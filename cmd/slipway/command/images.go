@@ -64,7 +64,7 @@ func buildCommand(opts *options) *cobra.Command {
 			return nil
 		},
 	}
-	command.Flags().StringVarP(&recipe.File, "file", "f", "", "the Dockerfile; the default is Dockerfile in DIRECTORY")
+	command.Flags().StringVarP(&recipe.File, "file", "f", "", "path to the Dockerfile (default: DIRECTORY/Dockerfile)")
 	command.Flags().StringVarP(&recipe.Name, "tag", "t", "", "the name of the image, such as localhost/name:1")
 	command.Flags().StringToStringVar(&recipe.Arguments, "build-arg", nil, "a value for an ARG of the Dockerfile, NAME=value")
 	_ = command.MarkFlagRequired("tag")

@@ -42,7 +42,7 @@ func startCommand() *cobra.Command {
 		},
 		&cobra.Command{
 			Use: "node", Short: "Start a node", Args: cobra.NoArgs, RunE: s.run,
-			Long: "Start a node, and the master of this host if its configuration contains one.",
+			Long: "Start this host's node, and its master if the configuration contains one.",
 		},
 		startNetwork(&s.file))
 	dataDir := os.Getenv("SLIPWAY_DATA_DIR")

@@ -119,7 +119,7 @@ func (c *cluster) newVolume(ctx context.Context, name string, driver int) (handl
 	return handle, c.makeVolume(ctx, name, driverName(driver), handle)
 }
 
-// firstVolume is attached to detect when the program is ready.
+// firstVolume is the volume that warmUp attaches to detect when the measured program is ready.
 const firstVolume = "first"
 
 // warmUp waits until the program is ready.

@@ -231,7 +231,7 @@ func join(b *fixture, pair certtest.Pair) string {
 	return b.file("pair.pem", both)
 }
 
-// freeAddress returns an address on the machine where no process listens.
+// freeAddress returns an address of the machine at which no process listens.
 func (b *fixture) freeAddress() string {
 	b.t.Helper()
 	listener, err := b.Listen("tcp", "127.0.0.1:0")
