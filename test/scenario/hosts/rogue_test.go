@@ -326,14 +326,24 @@ func TestRemovedNodeGetsNoNewCertificate(t *testing.T) {
 		}
 		return err
 	})
-	r.OC("delete", "node", r.name, "--wait=false")
 	keys := map[string][]byte{}
-	r.WaitFor("rejection of the host", func(context.Context) error {
+	request := func() (name string, err error) {
 		name, key, err := r.tryRequest(r.node, certificatesv1.KubeAPIServerClientKubeletSignerName, nodeSubject(r.name), nil)
+		if err == nil {
+			keys[name] = key
+		}
+		return name, err
+	}
+	// The node can be removed before the first request of the loop.
+	if _, err := request(); err != nil {
+		t.Fatal(err)
+	}
+	r.OC("delete", "node", r.name, "--wait=false")
+	r.WaitFor("rejection of the host", func(context.Context) error {
+		name, err := request()
 		if apierrors.IsUnauthorized(err) {
 			return nil
 		}
-		keys[name] = key
 		_, _ = r.register("{}") // try to register the Node again, which must be rejected or deleted
 		return fmt.Errorf("the host got request %q, %w", name, err)
 	})
@@ -362,8 +372,5 @@ func TestRemovedNodeGetsNoNewCertificate(t *testing.T) {
 		}
 		return nil
 	})
-	if len(keys) == 0 {
-		t.Error("the host requested no certificate while it was removed")
-	}
 	t.Logf("%d requests, %d certificates", len(keys), issued)
 }
