@@ -8,10 +8,7 @@
 // Therefore, neither network policies nor routing apply, and the TTL does not change. Pods without
 // a group cannot send multicast packets, because package spoofcheck drops them at the same hook.
 // All pods in a group receive all of its packets. The kernel drops packets to multicast addresses
-// that a pod has not joined with IGMP or MLD.
-//
-// Over IPv6, ICMPv6 packets are not delivered. With these packets, a pod could pretend to be a
-// router or a neighbor of the group's other pods.
+// that a pod has not joined with IGMP.
 //
 // The nftables table `netdev <name>` has a chain for each pod with a group, and a chain for the
 // VXLAN device. A packet from a pod is copied if it has the pod's source addresses. A packet from
@@ -35,36 +32,21 @@ import (
 	"github.com/slipway-platform/slipway/network/cni"
 )
 
-// Addresses and Addresses6 are the ranges of multicast addresses (RFC 5771, RFC 4291).
-const (
-	Addresses  = "224.0.0.0/4"
-	Addresses6 = "ff00::/8"
-)
+// Addresses is the range of multicast addresses (RFC 5771).
+const Addresses = "224.0.0.0/4"
 
 // Group is a set of pods that receive each other's packets.
 type Group struct {
 	// Local lists the group's pods on this node.
 	Local []Pod
-	// Remote lists the addresses of the group's pods on other hosts, of both IP families.
+	// Remote lists the addresses of the group's pods on other hosts.
 	Remote []netip.Addr
 }
 
 // Pod is a pod on this node.
 type Pod struct {
-	Device        string // host end of its veth
-	Address       netip.Addr
-	SecondAddress netip.Addr // IPv6; optional
-}
-
-// matches returns the matches of the pod's own packets to multicast addresses, one for each of its
-// addresses.
-func (p Pod) matches() []string {
-	mac := cni.HardwareAddress(p.Address)
-	list := []string{fmt.Sprintf("ether saddr %s ether type ip ip saddr %s ip daddr %s", mac, p.Address, Addresses)}
-	if p.SecondAddress.IsValid() {
-		list = append(list, fmt.Sprintf("ether saddr %s ether type ip6 ip6 saddr %s ip6 daddr %s meta l4proto != ipv6-icmp", mac, p.SecondAddress, Addresses6))
-	}
-	return list
+	Device  string // host end of its veth
+	Address netip.Addr
 }
 
 // Table is a node's nftables table.
@@ -105,7 +87,7 @@ func (t *Table) Apply(ctx context.Context, groups []Group) error {
 	}
 	t.current = ""
 	if err := t.nft.Run(ctx, tx); err != nil {
-		return fmt.Errorf("write multicast nftables table: %w", err)
+		return fmt.Errorf("write nftables table of multicast: %w", err)
 	}
 	t.current = desired
 	return nil
@@ -116,7 +98,7 @@ func (t *Table) Apply(ctx context.Context, groups []Group) error {
 func (t *Table) Check(ctx context.Context) error {
 	chains, err := t.nft.List(ctx, "chains")
 	if err != nil && !knftables.IsNotFound(err) {
-		return fmt.Errorf("list multicast nftables chains: %w", err)
+		return fmt.Errorf("list nftables chains of multicast: %w", err)
 	}
 	if len(chains) == 0 {
 		t.current = ""
@@ -153,14 +135,12 @@ func usable(groups []Group) (result []Group) {
 // priority is the priority of the chains, which run before spoofcheck's chains.
 const priority = knftables.BaseChainPriority("-10")
 
-// senders and senders6 are the names of the maps from the addresses of pods on other hosts to the
-// pods' groups.
-const senders, senders6 = "senders", "senders6"
+// senders is the name of the map from the addresses of pods on other hosts to the pods' groups.
+const senders = "senders"
 
 func (t *Table) add(tx *knftables.Transaction, groups []Group, hasTunnel bool) {
 	tx.Add(&knftables.Table{Comment: knftables.PtrTo("multicast of pods")})
 	tx.Add(&knftables.Map{Name: senders, Type: "ipv4_addr : verdict"})
-	tx.Add(&knftables.Map{Name: senders6, Type: "ipv6_addr : verdict"})
 	for i, group := range groups {
 		receivers := fmt.Sprintf("group-%d", i)
 		tx.Add(&knftables.Chain{Name: receivers})
@@ -168,26 +148,20 @@ func (t *Table) add(tx *knftables.Transaction, groups []Group, hasTunnel bool) {
 			tx.Add(&knftables.Rule{Chain: receivers, Rule: fmt.Sprintf("iifname != %q dup to %q", pod.Device, pod.Device)})
 		}
 		for _, address := range group.Remote {
-			name := senders
-			if address.Is6() {
-				name = senders6
-			}
-			tx.Add(&knftables.Element{Map: name, Key: []string{address.String()}, Value: []string{"goto " + receivers}})
+			tx.Add(&knftables.Element{Map: senders, Key: []string{address.String()}, Value: []string{"goto " + receivers}})
 		}
 		for _, pod := range group.Local {
 			t.addHook(tx, pod.Device)
-			for _, match := range pod.matches() {
-				if hasTunnel {
-					tx.Add(&knftables.Rule{Chain: pod.Device, Rule: match + fmt.Sprintf(" dup to %q", t.tunnel)})
-				}
-				tx.Add(&knftables.Rule{Chain: pod.Device, Rule: match + " goto " + receivers})
+			match := fmt.Sprintf("ether saddr %s ether type ip ip saddr %s ip daddr %s ", cni.HardwareAddress(pod.Address), pod.Address, Addresses)
+			if hasTunnel {
+				tx.Add(&knftables.Rule{Chain: pod.Device, Rule: match + fmt.Sprintf("dup to %q", t.tunnel)})
 			}
+			tx.Add(&knftables.Rule{Chain: pod.Device, Rule: match + "goto " + receivers})
 		}
 	}
 	if hasTunnel {
 		t.addHook(tx, t.tunnel)
 		tx.Add(&knftables.Rule{Chain: t.tunnel, Rule: "ip daddr " + Addresses + " ip saddr vmap @" + senders})
-		tx.Add(&knftables.Rule{Chain: t.tunnel, Rule: "ip6 daddr " + Addresses6 + " meta l4proto != ipv6-icmp ip6 saddr vmap @" + senders6})
 	}
 }
 

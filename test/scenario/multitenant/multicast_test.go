@@ -3,58 +3,51 @@ package multitenant
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// groups contains the multicast addresses and ports to which pods send.
-var groups = []string{"239.1.2.3:5000", "[ff05::1:3]:5000"}
+// group is the multicast address and port to which pods send.
+const group = "239.1.2.3:5000"
 
-// member is a pod that has joined the multicast groups.
+// member is a pod that has joined the multicast group.
 type member struct {
 	tenant
-	pod       string
-	listeners map[string]*net.UDPConn // by group
+	pod      string
+	listener *net.UDPConn
 }
 
-// join makes all of a tenant's pods join the groups.
+// join makes all of a tenant's pods join the group.
 func (t tenant) join(test *testing.T) (members []member) {
 	test.Helper()
 	for _, pod := range pods() {
-		m := member{t, pod, map[string]*net.UDPConn{}}
+		m := member{t, pod, nil}
 		err := t.inPod(pod, func() error {
 			device, err := net.InterfaceByName("eth0")
-			if err != nil {
-				return err
+			if err == nil {
+				m.listener, err = net.ListenMulticastUDP("udp4", device, net.UDPAddrFromAddrPort(netip.MustParseAddrPort(group)))
 			}
-			for _, group := range groups {
-				listener, err := net.ListenMulticastUDP("udp", device, net.UDPAddrFromAddrPort(netip.MustParseAddrPort(group)))
-				if err != nil {
-					return err
-				}
-				test.Cleanup(func() { listener.Close() })
-				m.listeners[group] = listener
-			}
-			return nil
+			return err
 		})
 		if err != nil {
 			test.Fatal(err)
 		}
+		test.Cleanup(func() { m.listener.Close() })
 		members = append(members, m)
 	}
 	return members
 }
 
-// send sends the pod's name to a group.
-func (m member) send(group string) error {
+// send sends the pod's name to the group.
+func (m member) send() error {
 	return m.inPod(m.pod, func() error {
-		conn, err := net.Dial("udp", group)
+		conn, err := net.Dial("udp4", group)
 		if err != nil {
 			return err
 		}
@@ -64,13 +57,13 @@ func (m member) send(group string) error {
 	})
 }
 
-// received returns the senders of the datagrams to a group that have arrived. It omits the pod
-// itself, because the pod's kernel loops back its own datagrams.
-func (m member) received(group string) map[string]bool {
+// received returns the senders of the datagrams that have arrived. It omits the pod itself, because
+// the pod's kernel loops back its own datagrams.
+func (m member) received() map[string]bool {
 	senders := map[string]bool{}
 	for buffer := make([]byte, 256); ; {
-		_ = m.listeners[group].SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-		size, _, err := m.listeners[group].ReadFrom(buffer)
+		_ = m.listener.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+		size, _, err := m.listener.ReadFrom(buffer)
 		if err != nil {
 			delete(senders, m.marker(m.pod))
 			return senders
@@ -79,38 +72,33 @@ func (m member) received(group string) map[string]bool {
 	}
 }
 
-// exchange waits until each pod receives exactly the packets from the pods that share its number,
-// over both IP families. numbers contains the number of each tenant. Pods with the number 0 receive
-// nothing.
-func (s tenants) exchange(members []member, numbers map[string]int) {
-	for _, group := range groups {
-		s.WaitFor(fmt.Sprintf("multicast to %s with the numbers %v", group, numbers), func(context.Context) error {
-			return exchange(members, group, numbers)
-		})
-	}
-}
-
-// exchange sends a packet from each pod to a group, and compares the received packets.
-func exchange(members []member, group string, numbers map[string]int) error {
-	for _, m := range members {
-		if err := m.send(group); err != nil {
-			return err
-		}
-	}
-	for _, to := range members {
-		var want []string
-		for _, from := range members {
-			isSelf := from.Namespace == to.Namespace && from.pod == to.pod
-			if number := numbers[from.Namespace]; number != 0 && number == numbers[to.Namespace] && !isSelf {
-				want = append(want, from.marker(from.pod))
+// exchange waits until each pod receives exactly the packets from the pods in its group. groups
+// maps each tenant to the number of its group. Pods with the number 0 receive nothing.
+func (s tenants) exchange(members []member, groups map[string]int) {
+	s.WaitFor(fmt.Sprintf("multicast in the groups %v", groups), func(context.Context) error {
+		for _, m := range members {
+			if err := m.send(); err != nil {
+				return err
 			}
 		}
-		slices.Sort(want)
-		if got := slices.Sorted(maps.Keys(to.received(group))); !slices.Equal(got, want) {
-			return fmt.Errorf("%s receives packets from %q, want %q", to.marker(to.pod), got, want)
+		for _, to := range members {
+			var want, got []string
+			for _, from := range members {
+				if number := groups[from.Namespace]; number != 0 && number == groups[to.Namespace] && from.listener != to.listener {
+					want = append(want, from.marker(from.pod))
+				}
+			}
+			for sender := range to.received() {
+				got = append(got, sender)
+			}
+			slices.Sort(want)
+			slices.Sort(got)
+			if strings.Join(got, " ") != strings.Join(want, " ") {
+				return fmt.Errorf("%s receives packets from %q, want %q", to.marker(to.pod), got, want)
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // multicast enables or disables multicast as the guide does.
