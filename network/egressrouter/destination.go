@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strconv"
+
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // Destination defines the servers to which the pod redirects connections to its cluster address.
@@ -48,11 +50,11 @@ func ParseDestination(text string) (Destination, error) {
 		return d, fmt.Errorf("%s is empty, must be an IP address or lines such as %q", destinationVariable, "80 tcp 203.0.113.25")
 	}
 	type listener struct {
-		family   family
+		family   ipfamily.Family
 		protocol string
 		port     uint16
 	}
-	seen, fallbacks := map[listener]bool{}, map[family]bool{}
+	seen, fallbacks := map[listener]bool{}, map[ipfamily.Family]bool{}
 	for i, fields := range list {
 		fail := func(format string, args ...any) {
 			errs = append(errs, lineError(destinationVariable, fields, format, args...))
@@ -64,10 +66,10 @@ func ParseDestination(text string) (Destination, error) {
 				fail("must be <port> <tcp|udp> <IP address> [<remote port>], or one IP address")
 			case i < len(list)-1 && len(list[i+1]) > 1:
 				fail("the address for all other ports must be the last line")
-			case fallbacks[familyOf(address)]:
-				fail("%s has two addresses for all other ports", familyOf(address))
+			case fallbacks[ipfamily.Of(address)]:
+				fail("%s has two addresses for all other ports", ipfamily.Of(address))
 			default:
-				fallbacks[familyOf(address)] = true
+				fallbacks[ipfamily.Of(address)] = true
 				d.Fallbacks = append(d.Fallbacks, address)
 			}
 			continue
@@ -77,7 +79,7 @@ func ParseDestination(text string) (Destination, error) {
 			fail("%v", err)
 			continue
 		}
-		if key := (listener{familyOf(redirect.To.Addr()), redirect.Protocol, redirect.Port}); seen[key] {
+		if key := (listener{ipfamily.Of(redirect.To.Addr()), redirect.Protocol, redirect.Port}); seen[key] {
 			fail("port %d/%s has two destinations", redirect.Port, redirect.Protocol)
 		} else {
 			seen[key] = true

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/internal/macvlan"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // tableName is the name of the nftables table in the pod's network namespace.
@@ -46,9 +47,9 @@ func (s Settings) rules() error {
 	if err != nil {
 		return fmt.Errorf("open nftables: %w", err)
 	}
-	// Without the table for IPv4, machines outside of the cluster could connect to the pod's cluster
+	// Without the table for IPv4, machines outside the cluster could connect to the pod's cluster
 	// address through the macvlan device.
-	sources := map[family]netip.Addr{ipv4: {}}
+	sources := map[ipfamily.Family]netip.Addr{ipfamily.IPv4: {}}
 	for _, r := range s.Routes {
 		sources[r.family()] = r.Source.Addr()
 	}
@@ -63,8 +64,8 @@ func (s Settings) rules() error {
 
 // addTable replaces the table of a family. source is invalid if the pod has no address outside of
 // the cluster in this family.
-func (s Settings) addTable(conn *nftables.Conn, f family, source netip.Addr) {
-	identity := &nftables.Table{Family: f.table(), Name: tableName}
+func (s Settings) addTable(conn *nftables.Conn, f ipfamily.Family, source netip.Addr) {
+	identity := &nftables.Table{Family: tableFamily(f), Name: tableName}
 	conn.AddTable(identity) // because deleting a missing table is an error
 	conn.DelTable(identity)
 	t := &table{conn, conn.AddTable(identity)}
@@ -78,7 +79,7 @@ func (s Settings) addTable(conn *nftables.Conn, f family, source netip.Addr) {
 
 	input := t.chain("input", filter, nftables.ChainHookInput, nftables.ChainPriorityFilter)
 	t.rule(input, from(macvlan.Device), isResponse(), verdict(expr.VerdictAccept))
-	t.rule(input, from(macvlan.Device), protocol(f.icmp()), verdict(expr.VerdictAccept))
+	t.rule(input, from(macvlan.Device), protocol(controlProtocol(f)), verdict(expr.VerdictAccept))
 	t.rule(input, from(macvlan.Device), verdict(expr.VerdictDrop))
 
 	drop := nftables.ChainPolicyDrop
@@ -90,14 +91,14 @@ func (s Settings) addTable(conn *nftables.Conn, f family, source netip.Addr) {
 	if s.redirects() && source.IsValid() {
 		redirect := t.chain("redirect", nat, nftables.ChainHookPrerouting, nftables.ChainPriorityNATDest)
 		for _, r := range s.Destination.Redirects {
-			if familyOf(r.To.Addr()) != f {
+			if ipfamily.Of(r.To.Addr()) != f {
 				continue
 			}
 			number := protocolNumber(r.Protocol)
 			t.rule(redirect, from(clusterDevice), protocol(number), port(r.Port), translate(expr.NATTypeDestNAT, r.To.Addr(), r.To.Port()))
 		}
 		for _, fallback := range s.Destination.Fallbacks {
-			if familyOf(fallback) != f {
+			if ipfamily.Of(fallback) != f {
 				continue
 			}
 			for _, number := range []byte{unix.IPPROTO_TCP, unix.IPPROTO_UDP} {
@@ -185,7 +186,7 @@ func verdict(kind expr.VerdictKind) []expr.Any { return []expr.Any{&expr.Verdict
 
 // translate translates an address and, unless port is 0, a port.
 func translate(kind expr.NATType, address netip.Addr, port uint16) []expr.Any {
-	nat := &expr.NAT{Type: kind, Family: familyOf(address).nat(), RegAddrMin: 1}
+	nat := &expr.NAT{Type: kind, Family: natFamily(ipfamily.Of(address)), RegAddrMin: 1}
 	parts := []expr.Any{&expr.Immediate{Register: 1, Data: address.AsSlice()}}
 	if port != 0 {
 		nat.RegProtoMin, nat.Specified = 2, true

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 // Environment variables.
@@ -45,7 +47,7 @@ type Route struct {
 	Gateway netip.Addr
 }
 
-func (r Route) family() family { return familyOf(r.Gateway) }
+func (r Route) family() ipfamily.Family { return ipfamily.Of(r.Gateway) }
 
 // ParseSettings parses the settings of the router container. It reports all errors.
 func ParseSettings(variable func(string) string) (Settings, error) {
@@ -76,9 +78,9 @@ func ParseSettings(variable func(string) string) (Settings, error) {
 // checkFamilies returns an error if the pod has no source address for a destination.
 func (s Settings) checkFamilies() error {
 	for _, server := range s.Destination.servers() {
-		hasRoute := slices.ContainsFunc(s.Routes, func(r Route) bool { return r.family() == familyOf(server) })
+		hasRoute := slices.ContainsFunc(s.Routes, func(r Route) bool { return r.family() == ipfamily.Of(server) })
 		if !hasRoute {
-			return fmt.Errorf("%s has no %s address for the server %s of %s", sourceVariable, familyOf(server), server, destinationVariable)
+			return fmt.Errorf("%s has no %s address for the server %s of %s", sourceVariable, ipfamily.Of(server), server, destinationVariable)
 		}
 	}
 	return nil
@@ -90,11 +92,11 @@ func (s Settings) redirects() bool { return s.Mode == legacyMode || s.Mode == in
 // parseRoutes parses EGRESS_SOURCE and EGRESS_GATEWAY. Each contains one address, or an IPv4
 // address and an IPv6 address, separated by a comma.
 func parseRoutes(sources, gateways string) ([]Route, error) {
-	routes := map[family]*Route{}
+	routes := map[ipfamily.Family]*Route{}
 	var errs []error
 	for text := range strings.SplitSeq(sources, ",") {
 		source, err := parseSource(strings.TrimSpace(text))
-		f := familyOf(source.Addr())
+		f := ipfamily.Of(source.Addr())
 		switch {
 		case err != nil:
 			errs = append(errs, err)
@@ -106,14 +108,14 @@ func parseRoutes(sources, gateways string) ([]Route, error) {
 	}
 	for text := range strings.SplitSeq(gateways, ",") {
 		gateway, err := parseGateway(strings.TrimSpace(text))
-		route := routes[familyOf(gateway)]
+		route := routes[ipfamily.Of(gateway)]
 		switch {
 		case err != nil:
 			errs = append(errs, err)
 		case route == nil:
-			errs = append(errs, fmt.Errorf("%s has no %s address for the gateway %s", sourceVariable, familyOf(gateway), gateway))
+			errs = append(errs, fmt.Errorf("%s has no %s address for the gateway %s", sourceVariable, ipfamily.Of(gateway), gateway))
 		case route.Gateway.IsValid():
-			errs = append(errs, fmt.Errorf("%s has two %s addresses", gatewayVariable, familyOf(gateway)))
+			errs = append(errs, fmt.Errorf("%s has two %s addresses", gatewayVariable, ipfamily.Of(gateway)))
 		case route.Source.Addr() == gateway:
 			errs = append(errs, fmt.Errorf("%s and %s are the same address %s", sourceVariable, gatewayVariable, gateway))
 		default:
@@ -124,7 +126,7 @@ func parseRoutes(sources, gateways string) ([]Route, error) {
 		return nil, errors.Join(errs...)
 	}
 	var list []Route
-	for _, f := range []family{ipv4, ipv6} {
+	for _, f := range []ipfamily.Family{ipfamily.IPv4, ipfamily.IPv6} {
 		route := routes[f]
 		switch {
 		case route == nil:

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/internal/macvlan"
+	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
 const (
@@ -68,7 +69,7 @@ func (s Settings) setAddresses(link netlink.Link) error {
 	}
 	for _, r := range s.Routes {
 		address := &netlink.Addr{IPNet: network(r.Source)}
-		if r.family() == ipv6 {
+		if r.family() == ipfamily.IPv6 {
 			address.Flags = unix.IFA_F_NODAD // otherwise, the address is unusable for a second
 		}
 		if err := netlink.AddrAdd(link, address); err != nil {
@@ -93,10 +94,10 @@ func (s Settings) setAddresses(link netlink.Link) error {
 }
 
 // routeResponses routes marked packets of a family through the cluster network.
-func routeResponses(cluster netlink.Link, f family) error {
+func routeResponses(cluster netlink.Link, f ipfamily.Family) error {
 	// Search all tables, because a previous call might have replaced the default route.
 	filter := &netlink.Route{LinkIndex: cluster.Attrs().Index, Table: unix.RT_TABLE_UNSPEC}
-	routes, err := netlink.RouteListFiltered(f.netlink(), filter, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)
+	routes, err := netlink.RouteListFiltered(f.Netlink(), filter, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)
 	if err != nil {
 		return fmt.Errorf("list routes of device %s: %w", clusterDevice, err)
 	}
@@ -109,7 +110,7 @@ func routeResponses(cluster netlink.Link, f family) error {
 			return fmt.Errorf("add response route: %w", err)
 		}
 		rule := netlink.NewRule()
-		rule.Family, rule.Mark, rule.Table, rule.Priority = f.netlink(), clusterMark, clusterTable, clusterTable
+		rule.Family, rule.Mark, rule.Table, rule.Priority = f.Netlink(), clusterMark, clusterTable, clusterTable
 		if err := netlink.RuleAdd(rule); err != nil && !errors.Is(err, unix.EEXIST) {
 			return fmt.Errorf("add response rule: %w", err)
 		}
@@ -120,9 +121,9 @@ func routeResponses(cluster netlink.Link, f family) error {
 
 // sysctls returns the settings that make the kernel announce addresses, and accept packets from
 // clients whose route goes through another device. IPv6 is initially disabled on the macvlan
-// device. The device gets no other addresses or routes from machines outside of the cluster.
-func (f family) sysctls() [][2]string {
-	if f == ipv4 {
+// device. The device gets no other addresses or routes from machines outside the cluster.
+func sysctls(f ipfamily.Family) [][2]string {
+	if f == ipfamily.IPv4 {
 		return [][2]string{
 			{"net/ipv4/conf/" + macvlan.Device + "/arp_notify", "1"},
 			{"net/ipv4/conf/" + clusterDevice + "/rp_filter", "2"},
@@ -135,8 +136,8 @@ func (f family) sysctls() [][2]string {
 }
 
 // setSysctls sets a family's sysctls. If forward is true, the pod forwards packets.
-func setSysctls(f family, forward bool) error {
-	settings := f.sysctls()
+func setSysctls(f ipfamily.Family, forward bool) error {
+	settings := sysctls(f)
 	if forward {
 		settings = append(settings, [2]string{[...]string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"}[f], "1"})
 	}

@@ -26,6 +26,9 @@ func Of(address netip.Addr) Family {
 	return IPv4
 }
 
+// String returns the family's name.
+func (f Family) String() string { return [...]string{"IPv4", "IPv6"}[f] }
+
 // Table returns the nftables table family.
 func (f Family) Table() knftables.Family {
 	return [...]knftables.Family{knftables.IPv4Family, knftables.IPv6Family}[f]
