@@ -6,8 +6,8 @@
 export function createPath(link: URLSearchParams): string {
   const namespace = link.get('namespace') ?? 'openshift';
   const form = (kind: string, name: string, query: Record<string, string | null>) => {
-    const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== null);
-    return `/catalog/${kind}/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}?${new URLSearchParams(given)}`;
+    const present = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== null);
+    return `/catalog/${kind}/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}?${new URLSearchParams(present)}`;
   };
   const [template, stream] = [link.get('template'), link.get('imageStream')];
   if (template) {
