@@ -35,26 +35,21 @@ const (
 // learn new addresses from gratuitous ARP messages and neighbor advertisements. Hold returns an
 // error that lists each address that the device cannot have.
 func Hold(node netip.Addr, desired []netip.Addr) error {
-	// The kernel always lists the addresses of all devices, and a host has a device for each pod.
-	addresses, err := netlinksafe.AddrList(nil, netlink.FAMILY_ALL)
+	addresses, err := hostaddr.ByDevice()
 	if err != nil {
-		return fmt.Errorf("list addresses: %w", err)
+		return err
 	}
-	if len(desired) == 0 && !slices.ContainsFunc(addresses, isEgress) {
+	if len(desired) == 0 && !holdsAny(addresses) {
 		return nil
 	}
 	links, err := netlinksafe.LinkList()
 	if err != nil {
 		return fmt.Errorf("list devices: %w", err)
 	}
-	present := map[int][]netlink.Addr{} // by device
-	for _, address := range addresses {
-		present[address.LinkIndex] = append(present[address.LinkIndex], address)
-	}
 	var errs []error
 	isOnDevice := false
 	for _, link := range links {
-		present := present[link.Attrs().Index]
+		present := addresses[link.Attrs().Index]
 		var wanted []netip.Addr
 		if at := slices.IndexFunc(present, func(a netlink.Addr) bool { return addressOf(a) == node }); at >= 0 && !isOnDevice {
 			isOnDevice = true
@@ -72,6 +67,16 @@ func Hold(node netip.Addr, desired []netip.Addr) error {
 		errs = append(errs, fmt.Errorf("add egress IPs: no device has the address %s of the node", node))
 	}
 	return errors.Join(errs...)
+}
+
+// holdsAny reports whether a device has an egress address.
+func holdsAny(addresses map[int][]netlink.Addr) bool {
+	for _, present := range addresses {
+		if slices.ContainsFunc(present, isEgress) {
+			return true
+		}
+	}
+	return false
 }
 
 // check returns an error if an address is not in the node's network segment, or is already in use

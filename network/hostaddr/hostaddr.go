@@ -192,19 +192,29 @@ func (d device) rank(defaultDevice int) int {
 	return 2
 }
 
+// ByDevice returns the addresses of all devices, by the index of the device. It is cheaper than a
+// request for each device, because the kernel then sends the addresses of all devices each time,
+// and a host has a device for each pod.
+func ByDevice() (map[int][]netlink.Addr, error) {
+	list, err := netlinksafe.AddrList(nil, netlink.FAMILY_ALL)
+	if err != nil {
+		return nil, fmt.Errorf("list addresses: %w", err)
+	}
+	addresses := map[int][]netlink.Addr{}
+	for _, address := range list {
+		addresses[address.LinkIndex] = append(addresses[address.LinkIndex], address)
+	}
+	return addresses, nil
+}
+
 func listDevices(skip []string) ([]device, error) {
 	links, err := netlinksafe.LinkList()
 	if err != nil {
 		return nil, fmt.Errorf("list devices: %w", err)
 	}
-	// One request for all devices: the kernel would send all addresses for each device.
-	all, err := netlinksafe.AddrList(nil, netlink.FAMILY_ALL)
+	addresses, err := ByDevice()
 	if err != nil {
-		return nil, fmt.Errorf("list addresses: %w", err)
-	}
-	addresses := map[int][]netlink.Addr{}
-	for _, a := range all {
-		addresses[a.LinkIndex] = append(addresses[a.LinkIndex], a)
+		return nil, err
 	}
 	var devices []device
 	for _, link := range links {
