@@ -404,7 +404,7 @@ func TestInvalidSettings(t *testing.T) {
 		`read cluster domain "."`:        {Address: "127.0.0.1:0", Domain: "", Config: config},
 		`read upstream resolver "a.b:5"`: {Address: "127.0.0.1:0", Domain: "cluster.local", Config: config, Upstreams: []string{"a.b:5"}},
 		`listen on 192.0.2.77:53/tcp`:    {Address: "192.0.2.77:53", Domain: "cluster.local", Config: config},
-		`API client is missing`:          {Address: "127.0.0.1:0", Domain: "cluster.local"},
+		`configuration is missing`:       {Address: "127.0.0.1:0", Domain: "cluster.local"},
 	} {
 		err := server.Run(t.Context(), func() { t.Error("ready") })
 		if err == nil || !strings.Contains(err.Error(), want) {

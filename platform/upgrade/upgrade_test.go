@@ -80,7 +80,7 @@ func TestErrorsComeFirst(t *testing.T) {
 
 func TestSkippedVersionErrorNamesUpgradePath(t *testing.T) {
 	for data, want := range map[string]string{
-		"v1.37.0": "", "v1.36.9": "", "v1.35.9": "upgrade to a program with Kubernetes 1.36 first", "v1.38.0": "restore a snapshot or a backup", "x": "read version",
+		"v1.37.0": "", "v1.36.9": "", "v1.35.9": "upgrade to a program with Kubernetes 1.36 first", "v1.38.0": "restore a snapshot or a backup", "x": "read Kubernetes version",
 	} {
 		err := CheckJump(data, "v1.37.2")
 		if got := fmt.Sprint(err); (err == nil) != (want == "") || want != "" && !strings.Contains(got, want) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -256,7 +257,14 @@ func TestInstanceInDeletedProjectIsAbandonedWithoutBroker(t *testing.T) {
 	if err := f.client.ClusterBrokers().Delete(t.Context(), "broker", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	eventually.True(t, "the broker is deleted with its classes", func() bool {
+		_, err := f.client.ClusterBrokers().Get(t.Context(), "broker", metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
+	// Controllers that still have the class in their cache would send the deletion to the broker.
+	f.controllers.Stop()
 	f.delete("lost")
+	f.start()
 	f.waitInstance("lost", "ReferencesNonexistentServiceClass")
 	projects := f.deps.Kube.CoreV1().Namespaces()
 	project, err := projects.Get(t.Context(), namespace, metav1.GetOptions{})
