@@ -19,7 +19,7 @@ LDFLAGS := -s -w -X github.com/slipway-platform/slipway/internal/version.slipway
 	$(X).gitVersion=$(KUBE) $(X).gitMajor=$(word 1,$(KUBEVER)) $(X).gitMinor=$(word 2,$(KUBEVER)) \
 	$(X).gitCommit=$(COMMIT) $(X).gitTreeState=$(if $(findstring -dirty,$(VERSION)),dirty,clean) $(X).buildDate=$(or $(DATE),1970-01-01T00:00:00Z)
 
-.PHONY: help up down build setup payload console sbom docs oc-all test check checked unit scenario arm64 s3 netpol samples bench bench-compare soak faults lint golangci shape coverage clean
+.PHONY: help up down build setup payload console sbom docs oc-all test check checked unit scenario arm64 s3 netpol samples bench bench-compare churn soak faults lint golangci shape coverage clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -122,12 +122,16 @@ samples: build ## build all images of the catalog that have tests, and run them
 
 bench: build ## measure against the same upstream programs run separately, then several hosts and many nodes
 	$(GO) run ./test/bench -markdown docs/benchmark.md
-	$(GO) test -v -count=1 -timeout 0 ./test/measure -args -markdown $(CURDIR)/docs/benchmark-hosts.md
+	$(GO) test -v -count=1 -timeout 0 -skip TestMemoryUnderChurn ./test/measure -args -markdown $(CURDIR)/docs/benchmark-hosts.md
 	$(GO) run ./hack/benchmarks
 
 bench-compare: build ## measure this build of slipway and another one in turns; BASE=program names the other
 	@test -n "$(BASE)" || { echo 'BASE is missing; run: make bench-compare BASE=PROGRAM, with a slipway program of another commit'; exit 1; }
 	$(GO) run ./test/bench -base $(BASE) -rounds $(or $(ROUNDS),5)
+
+churn: build ## measure the growth of memory while projects are created and deleted for HOURS=1
+	$(GO) test -v -count=1 -timeout 0 -run TestMemoryUnderChurn ./test/measure -args -churn $(or $(HOURS),1)h -markdown $(CURDIR)/docs/benchmark-hosts.md
+	$(GO) run ./hack/benchmarks
 
 soak: faults ## fuzz the parsers of untrusted input for an hour, or HOURS=n, after make faults (docs/soak.md)
 	$(GO) test -count=1 -timeout 30m -run '^TestFaultSchedules$$' ./apigroup/servicecatalog/catalogcontroller -args -schedules 500

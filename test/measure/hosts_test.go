@@ -3,9 +3,7 @@ package measure
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -59,10 +57,10 @@ func TestHosts(t *testing.T) {
 		return nil
 	})
 	leaveAlone(*idle) // wait until the memory of the start is released
-	r.most("idle memory of a node (PSS)", float64(memory(t, nodes[0]))/(1<<20), nodeMemory>>20, "%.0f MiB")
-	r.most("idle memory of a node with a router (PSS)", float64(memory(t, router))/(1<<20), nodeMemory>>20, "%.0f MiB")
+	r.most("idle memory of a node (PSS)", float64(memory(t, nodes[0]).proportional)/(1<<20), nodeMemory>>20, "%.0f MiB")
+	r.most("idle memory of a node with a router (PSS)", float64(memory(t, router).proportional)/(1<<20), nodeMemory>>20, "%.0f MiB")
 	for _, name := range []string{"first", "second", "third"} {
-		r.add("idle memory of the "+name+" of three masters (PSS)", "%s", mebibytes(memory(t, masters[name])))
+		r.add("idle memory of the "+name+" of three masters (PSS)", "%s", mebibytes(memory(t, masters[name]).proportional))
 	}
 
 	three := measureWrites(t, first, "three")
@@ -113,38 +111,6 @@ func measureWrites(t *testing.T, c *kit.Cluster, prefix string) (durations []tim
 		durations = append(durations, time.Since(start))
 	}
 	return durations
-}
-
-// memory returns the proportional set size, in bytes, of a host's processes, not counting the pods'
-// processes.
-func memory(t *testing.T, host *kit.Cluster) (bytes int64) {
-	t.Helper()
-	processes, err := host.Processes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, process := range processes {
-		if slices.Contains([]string{"pause", "containerd-shim-runc-v2"}, process.Program()) {
-			continue
-		}
-		bytes += proportional(process.PID)
-	}
-	return bytes
-}
-
-// proportional returns a process's proportional set size in bytes, or 0 if the process has exited.
-func proportional(pid int) int64 {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(content)) {
-		if words := strings.Fields(line); len(words) == 3 && words[0] == "Pss:" {
-			kibibytes, _ := strconv.ParseInt(words[1], 10, 64) // the kernel writes only digits
-			return kibibytes << 10
-		}
-	}
-	return 0
 }
 
 // failOver kills all processes of the master that holds a lease, and starts the master again. It

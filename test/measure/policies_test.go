@@ -35,11 +35,11 @@ const (
 func measureBigCluster(t *testing.T, r *table, c *kit.Cluster, own pair) {
 	t.Helper()
 	leaveAlone(*idle)
-	before := proportional(processID(t, c, "node"))
+	before := memoryOf(processID(t, c, "node")).proportional
 	small := measurePairs(t, own)[0]
 	createBigCluster(t, c)
 	leaveAlone(*idle)
-	after := proportional(processID(t, c, "node"))
+	after := memoryOf(processID(t, c, "node")).proportional
 	big := measurePairs(t, own)[0]
 	size := fmt.Sprintf("%d projects, policies, and %d pods", bigProjects, bigProjects*bigPods)
 	r.most(fmt.Sprintf("%s: latency p50, compared with none (%s, %s)", size, microseconds(big.median), microseconds(small.median)), ratio(big.median, small.median), bigClusterAim, "%.2f")

@@ -91,7 +91,7 @@ func controlPlane(t *testing.T, c *kit.Cluster) (u usage) {
 	before, start := processorTime(t, pid), time.Now()
 	leaveAlone(*idle)
 	u.share = (processorTime(t, pid) - before).Seconds() / time.Since(start).Seconds()
-	u.bytes = proportional(pid)
+	u.bytes = memoryOf(pid).proportional
 	return u
 }
 
