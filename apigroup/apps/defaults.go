@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Deployment configuration defaults in OpenShift 3.
+// OpenShift 3's defaults for deployment configurations. Times are in seconds.
 const (
 	defaultTimeout      = 10 * 60
 	defaultInterval     = 1

@@ -59,8 +59,8 @@ func (i *instantiate) Create(ctx context.Context, name string, body runtime.Obje
 	return i.incrementVersion(ctx, dc)
 }
 
-// updateImages updates the template to the current images of the triggers' tags, unless the request
-// excludes ImageChange triggers.
+// updateImages sets the template's images to the current images of the tags that the ImageChange
+// triggers watch, unless the request excludes these triggers.
 func (i *instantiate) updateImages(ctx context.Context, dc *appsv1.DeploymentConfig, req *appsv1.DeploymentRequest) (*appsv1.DeploymentConfig, error) {
 	if slices.Contains(req.ExcludeTriggers, appsv1.DeploymentTriggerOnImageChange) {
 		return dc, nil
@@ -110,7 +110,7 @@ func (i *instantiate) updateImages(ctx context.Context, dc *appsv1.DeploymentCon
 // manual is the cause of deployments that users request.
 const manual appsv1.DeploymentTriggerType = "Manual"
 
-// incrementVersion increments the latest version.
+// incrementVersion increments status.latestVersion, which starts a deployment.
 func (i *instantiate) incrementVersion(ctx context.Context, dc *appsv1.DeploymentConfig) (runtime.Object, error) {
 	latest := dc.Status.LatestVersion
 	updated, _, err := i.store("deploymentconfigs/status").Update(ctx, dc.Name, rest.DefaultUpdatedObjectInfo(nil,
@@ -121,9 +121,10 @@ func (i *instantiate) incrementVersion(ctx context.Context, dc *appsv1.Deploymen
 	return updated, err
 }
 
-// startVersion increments the latest version of a configuration, which was latest before, unless a
-// controller has already done so. It returns an error if another user's request has done so,
-// because each accepted request starts a deployment.
+// startVersion increments dc's latest version if it is still latest, the version that the request
+// is based on. If a controller has already started a deployment, startVersion changes nothing. If
+// another user's request has started one, it returns a conflict, because each accepted request
+// starts its own deployment.
 func startVersion(dc *appsv1.DeploymentConfig, latest int64) error {
 	details := dc.Status.Details
 	switch {

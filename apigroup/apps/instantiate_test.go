@@ -13,7 +13,7 @@ func TestEachAcceptedRequestStartsDeployment(t *testing.T) {
 	if err := startVersion(dc, latest); err != nil || dc.Status.LatestVersion != 4 || dc.Status.Details.Message != "manual change" {
 		t.Errorf("first request: version %d, details %v, error %v", dc.Status.LatestVersion, dc.Status.Details, err)
 	}
-	// The second request has read the configuration before the first request changed it.
+	// The second request read the configuration before the first request changed it.
 	if err := startVersion(dc, latest); !apierrors.IsConflict(err) || dc.Status.LatestVersion != 4 {
 		t.Errorf("second request: version %d, error %v, want a conflict", dc.Status.LatestVersion, err)
 	}

@@ -28,8 +28,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// logs is the "log" subresource. Until a deployment is complete, its log is the deployer's log.
-// After that, it is the log of the deployment's first pod.
+// logs is the "log" subresource. It returns the deployer's log until the deployment is complete.
+// After that, it returns the log of the deployment's first pod.
 type logs struct {
 	deps  apiserver.Deps
 	store *registry.Store
@@ -161,7 +161,7 @@ func waitForStart(ctx context.Context, core coreclient.CoreV1Interface, namespac
 	if err != nil {
 		retryAfter := 0
 		if options.Follow {
-			retryAfter = 1 // clients then repeat the request
+			retryAfter = 1 // clients retry after one second
 		}
 		return nil, apierrors.NewTimeoutError(fmt.Sprintf("timed out waiting for deployment %q to start%s", name, pendingReason(ctx, core, namespace, name)), retryAfter)
 	}
@@ -197,8 +197,8 @@ func pendingReason(ctx context.Context, core coreclient.CoreV1Interface, namespa
 	return ""
 }
 
-// podOf returns the name of the pod whose log serves as the deployment's log. It ignores other
-// owners' pods, because the user might not be allowed to read those pods' logs.
+// podOf returns the name of the pod whose log serves as the deployment's log. It ignores pods that
+// the deployment does not own, because the user might not be allowed to read their logs.
 func podOf(ctx context.Context, core coreclient.CoreV1Interface, rc *corev1.ReplicationController) (string, error) {
 	if rollout.Phase(rc) == appsv1.DeploymentStatusComplete {
 		pods, err := core.Pods(rc.Namespace).List(ctx, metav1.ListOptions{LabelSelector: labels.SelectorFromSet(rc.Spec.Selector).String()})

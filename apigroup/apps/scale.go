@@ -95,7 +95,7 @@ func (s *scaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) (ru
 		return nil, apierrors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), scale.Name, errs)
 	}
 	if scale.ResourceVersion != "" {
-		dc.ResourceVersion = scale.ResourceVersion // the store detects conflicts
+		dc.ResourceVersion = scale.ResourceVersion // lets the store detect conflicts
 	}
 	dc.Spec.Replicas = scale.Spec.Replicas
 	return dc, nil

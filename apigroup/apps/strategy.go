@@ -55,7 +55,8 @@ func (v validator) rolling(params *appsv1.RollingDeploymentStrategyParams, at *f
 	return append(errs, v.hook(params.Post, at.Child("post"))...)
 }
 
-// validateIntOrPercent validates a number of pods, or a percentage such as "25%".
+// validateIntOrPercent validates a number of pods, or a percentage such as "25%". If maxAll is set,
+// the percentage must not exceed 100%.
 func validateIntOrPercent(value *intstr.IntOrString, maxAll bool, at *field.Path) field.ErrorList {
 	if value == nil {
 		return nil

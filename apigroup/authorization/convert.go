@@ -29,8 +29,8 @@ func fromRules(rules []rbacv1.PolicyRule) []authorizationv1.PolicyRule {
 }
 
 // toRules is the inverse of fromRules. It rejects attribute restrictions, which RBAC does not
-// support. In OpenShift 3, a rule without API groups applies to the core group, whereas a rule with
-// all verbs on all resources applies to all groups.
+// support. As in OpenShift 3, a rule without API groups applies to the core group, unless the rule
+// allows all verbs on all resources. In that case, it applies to all groups.
 func toRules(rules []authorizationv1.PolicyRule) ([]rbacv1.PolicyRule, field.ErrorList) {
 	var errs field.ErrorList
 	converted := make([]rbacv1.PolicyRule, 0, len(rules))
@@ -57,8 +57,8 @@ func toRules(rules []authorizationv1.PolicyRule) ([]rbacv1.PolicyRule, field.Err
 
 func isAll(names []string) bool { return len(names) == 1 && names[0] == "*" }
 
-// fromSubjects returns a binding's subjects as references, and also as OpenShift's user name and
-// group name lists.
+// fromSubjects returns a binding's subjects as references and as OpenShift's lists of user names
+// and group names.
 func fromSubjects(subjects []rbacv1.Subject, namespace string) (references []corev1.ObjectReference, users, groups []string) {
 	references = []corev1.ObjectReference{}
 	for _, s := range subjects {

@@ -104,7 +104,7 @@ func (l *locator) whoCan(namespace string, action rbacv1.PolicyRule) (users, gro
 			}
 		}
 	})
-	groups = append(groups, user.SystemPrivilegedGroup) // the group needs no role
+	groups = append(groups, user.SystemPrivilegedGroup) // the group requires no role
 	slices.Sort(users)
 	slices.Sort(groups)
 	return slices.Compact(users), slices.Compact(groups), missing, err

@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// convert converts the items of a list.
+// convert applies from to each item of a list.
 func convert[O, R any](items []R, from func(*R) *O) []O {
-	converted := make([]O, 0, len(items)) // an empty list is not null in JSON
+	converted := make([]O, 0, len(items)) // encodes an empty list as [] instead of null
 	for i := range items {
 		converted = append(converted, *from(&items[i]))
 	}

@@ -76,8 +76,8 @@ func subject(ctx context.Context, name string, groups, scopes []string) (user.In
 		}
 		size += len(text) + 1
 	}
-	// A token's scopes never exceed this size. A review evaluates each scope for each of the user's
-	// permissions.
+	// A token's scopes never exceed this limit. The limit is necessary because a review evaluates
+	// each scope for each of the user's permissions.
 	if size > scope.MaxParameter {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("scopes: must have at most %d bytes in all", scope.MaxParameter))
 	}
@@ -135,8 +135,8 @@ func mayReview(ctx context.Context, decider authorizer.Authorizer, resource, nam
 		fmt.Errorf("user %q may only review their own permissions: leave user and groups empty", self.GetName()))
 }
 
-// withoutOwnReviews returns a copy of a user without the user:check-access scope. That scope
-// permits only reviews of the user's own permissions.
+// withoutOwnReviews returns a copy of a user without the user:check-access scope, which permits
+// only reviews of the user's own permissions.
 func withoutOwnReviews(u user.Info) user.Info {
 	scopes := u.GetExtra()[scope.ExtraKey]
 	if !slices.Contains(scopes, scope.CheckAccess) {
@@ -167,7 +167,7 @@ func access(ctx context.Context, decider authorizer.Authorizer, namespace string
 		return nil, err
 	}
 	a := attributes(u, namespace, action)
-	if isReview(a) { // as in OpenShift 3, the response concerns reviews of other users
+	if isReview(a) { // as in OpenShift 3, the result applies to reviews of other users
 		ctx = context.WithValue(ctx, othersKey{}, true)
 		a = attributes(withoutOwnReviews(u), namespace, action)
 	}

@@ -78,7 +78,7 @@ func (v *view[O, R, L]) client(ctx context.Context) (client[R, L], error) {
 	return v.open(rbac, request.NamespaceValue(ctx)), nil
 }
 
-// Get returns an object.
+// Get returns an RBAC object in OpenShift's format.
 func (v *view[O, R, L]) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
 	rbac, err := v.client(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (v *view[O, R, L]) Get(ctx context.Context, name string, options *metav1.Ge
 	return v.from(object), nil
 }
 
-// List returns the objects that a request selects.
+// List returns the RBAC objects that options select in OpenShift's format.
 func (v *view[O, R, L]) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
 	rbac, err := v.client(ctx)
 	if err != nil {
@@ -139,7 +139,7 @@ func (v *view[O, R, L]) Watch(ctx context.Context, options *internalversion.List
 	}), nil
 }
 
-// Create creates an object.
+// Create creates the RBAC object that corresponds to an OpenShift object.
 func (v *view[O, R, L]) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
 	options *metav1.CreateOptions) (runtime.Object, error) {
 	typed := object.(O)
@@ -174,7 +174,7 @@ func (v *view[O, R, L]) convert(object O) (R, error) {
 	return converted, nil
 }
 
-// Update updates an object.
+// Update updates the RBAC object that corresponds to an OpenShift object.
 func (v *view[O, R, L]) Update(ctx context.Context, name string, updated rest.UpdatedObjectInfo, _ rest.ValidateObjectFunc,
 	validate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	rbac, err := v.client(ctx)
@@ -206,7 +206,7 @@ func (v *view[O, R, L]) Update(ctx context.Context, name string, updated rest.Up
 	return v.from(changed), false, nil
 }
 
-// Delete deletes an object.
+// Delete deletes the RBAC object with the same name.
 func (v *view[O, R, L]) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
 	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	rbac, err := v.client(ctx)

@@ -11,8 +11,9 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// An annotation whose key is answerPrefix followed by an input's ID contains the answer to that
-// input. The annotation with the prefix answererPrefix records who answered.
+// The annotation whose key is answerPrefix followed by an input's ID contains the answer to the
+// input. The annotation whose key is answererPrefix followed by the ID records the user who
+// answered.
 const answerPrefix, answererPrefix = "pipeline.slipway.io/input-", "pipeline.slipway.io/user-"
 
 // answerer is the value of the annotation that records who answered an input.

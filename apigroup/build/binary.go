@@ -44,7 +44,7 @@ func (*instantiateBinary) NewConnectOptions() (runtime.Object, bool, string) {
 // ConnectMethods returns the accepted HTTP methods.
 func (*instantiateBinary) ConnectMethods() []string { return []string{http.MethodPost} }
 
-// Connect returns a handler. It sends the request body to the build's pod and then responds with
+// Connect returns a handler that sends the request body to the build's pod and then responds with
 // the build.
 func (i *instantiateBinary) Connect(ctx context.Context, name string, query runtime.Object, responder rest.Responder) (http.Handler, error) {
 	options, ok := query.(*buildv1.BinaryBuildRequestOptions)
@@ -77,7 +77,7 @@ func (i *instantiateBinary) upload(ctx context.Context, name string, options *bu
 	cancel := func() {
 		ctx, done := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer done()
-		_ = i.cancelUpload(ctx, build.Name) // without the cancellation, the build fails later
+		_ = i.cancelUpload(ctx, build.Name) // if this fails, the build itself fails later
 	}
 	if err != nil {
 		cancel()

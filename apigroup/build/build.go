@@ -60,8 +60,8 @@ func Feature(rules Rules, jenkins *Jenkins) apiserver.Feature {
 	}
 }
 
-// BuildConfigs have no status subresource, as in OpenShift 3. An update can change a
-// configuration's status, but the last version never decreases.
+// buildConfigs serves the buildconfigs resource. As in OpenShift 3, it has no status subresource,
+// so an update can also change the status. However, the last version never decreases.
 func buildConfigs(rules Rules) apiserver.Served {
 	type config = *buildv1.BuildConfig
 	check := validator{rules}

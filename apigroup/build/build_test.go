@@ -151,7 +151,7 @@ func TestNewBuildHasNoAnswers(t *testing.T) {
 	}
 }
 
-// Users cannot answer on behalf of another user, not even by repeating that user's answer.
+// A user cannot answer on behalf of another user, not even by repeating that user's answer.
 func TestInputResponseRecordsUser(t *testing.T) {
 	const answer, by = "pipeline.slipway.io/input-deploy", "pipeline.slipway.io/user-deploy"
 	as := func(name string, groups ...string) context.Context {

@@ -103,7 +103,7 @@ var pipelineAnnotations = map[string]int{
 	buildpod.TestResultsAnnotation:                    buildpod.MaxTestResults,
 }
 
-// withReport returns a copy of a build with the report's fields.
+// withReport returns a copy of a build that contains the report's values.
 func withReport(current, report *buildv1.Build) *buildv1.Build {
 	next := current.DeepCopy()
 	if report.Spec.Revision != nil {

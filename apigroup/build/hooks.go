@@ -41,8 +41,8 @@ func (*webHooks) ConnectMethods() []string { return []string{http.MethodPost} }
 // maxCallBytes is the maximum size of a webhook call's body, in bytes.
 const maxCallBytes = 4 << 20
 
-// Connect returns a handler. The handler responds with the receipt of the new build, or with a
-// status if it ignores the call.
+// Connect returns a handler that responds with the receipt of the new build, or with a status if it
+// ignores the call.
 func (h *webHooks) Connect(ctx context.Context, name string, _ runtime.Object, responder rest.Responder) (http.Handler, error) {
 	secret, kind, ok := parsePath(ctx)
 	read := webhook.Readers()[kind]
@@ -62,9 +62,10 @@ func (h *webHooks) Connect(ctx context.Context, name string, _ runtime.Object, r
 	}), nil
 }
 
-// receipt returns the part of a new build that the caller of a webhook gets: its identity and its
-// revision. The rest contains values of environment variables, and callers know only the secret
-// that starts builds. Git hosts also show responses to all administrators of a repository.
+// receipt returns the parts of a new build that a webhook's response contains: the metadata that
+// identifies the build, and the revision. The other fields contain environment variables, which a
+// caller is not allowed to read, because the webhook secret only permits it to start builds. Git
+// hosts also show responses to all administrators of a repository.
 func receipt(build *buildv1.Build) *buildv1.Build {
 	return &buildv1.Build{
 		ObjectMeta: metav1.ObjectMeta{

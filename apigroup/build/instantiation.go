@@ -76,7 +76,7 @@ func (s instantiation) start(ctx context.Context, name string, req *buildv1.Buil
 // recordExisting records a build that another instantiation created.
 func (s instantiation) recordExisting(ctx context.Context, config, name string, number int64) error {
 	other, err := s.build(ctx, name)
-	if apierrors.IsNotFound(err) { // it was deleted
+	if apierrors.IsNotFound(err) { // the build was deleted
 		return nil
 	}
 	if err != nil {

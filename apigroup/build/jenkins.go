@@ -42,10 +42,10 @@ type Jenkins struct {
 	Parameters map[string]string
 }
 
-// jenkinsAdmission is the admission plugin. It creates a TemplateInstance that has the service's
-// name and the user's permissions. The TemplateInstance is never deleted, even if the project has
-// no more pipelines. While an image of the template does not exist, the plugin creates nothing, and
-// Slipway's own runner runs the pipelines.
+// jenkinsAdmission is the JenkinsBootstrapper admission plugin. It creates a TemplateInstance that
+// has the service's name and the user's permissions. The TemplateInstance is never deleted, even if
+// the project has no more pipelines. While an image of the template does not exist, the plugin
+// creates nothing, and Slipway's own runner runs the pipelines.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.5.1.4 Pipeline Build.
 type jenkinsAdmission struct {
@@ -157,8 +157,8 @@ func (j *Jenkins) prepare(template *templatev1.Template) (processed *templatev1.
 	return nil, fmt.Errorf("the template contains no service %q", j.Service)
 }
 
-// missingImage returns the first image stream tag without an image that triggers a DeploymentConfig
-// of a processed template, or "".
+// missingImage returns the first image stream tag that triggers a DeploymentConfig of a processed
+// template but has no image. It returns "" if all tags have images.
 func (s buildStore) missingImage(ctx context.Context, processed *templatev1.Template, namespace string) (string, error) {
 	for _, from := range imagesOf(processed, namespace) {
 		object, err := s.deps.Stores[imagev1.Resource("imagestreams")].Get(request.WithNamespace(ctx, from.namespace), from.stream, &metav1.GetOptions{})
@@ -184,7 +184,7 @@ func imagesOf(processed *templatev1.Template, namespace string) (tags []streamTa
 	for _, object := range processed.Objects {
 		var config appsv1.DeploymentConfig
 		if json.Unmarshal(object.Raw, &config) != nil {
-			continue // an object of another kind with a field of another type
+			continue // an object of another kind can have fields of other types
 		}
 		switch config.Kind {
 		case "ImageStream":

@@ -103,7 +103,8 @@ func (l *logs) open(ctx context.Context, build *buildv1.Build, options *buildv1.
 	core := l.deps.Kube.CoreV1()
 	namespace, name := request.NamespaceValue(ctx), instantiate.PodName(build.Name)
 	pod, err := core.Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-	// The pod might not belong to the build, and the user might not be allowed to read its log.
+	// Hide a pod that does not belong to the build, because the user might not be allowed to read
+	// its log.
 	if err == nil && !metav1.IsControlledBy(pod, build) {
 		err = apierrors.NewNotFound(corev1.Resource("pods"), name)
 	}
@@ -156,8 +157,8 @@ func isRejected(build *buildv1.Build) bool {
 	return build.Status.Phase == buildv1.BuildPhaseNew && build.Status.Reason == buildv1.StatusReasonCannotCreateBuildPod
 }
 
-// startError returns the error for a build that does not start in time. Clients retry the request,
-// unless the build's pod was rejected.
+// startError returns the error for a build that does not start in time. The error causes clients to
+// retry the request, unless the build's pod was rejected.
 func startError(builds buildclient.BuildInterface, name string, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

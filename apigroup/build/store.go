@@ -19,7 +19,8 @@ import (
 )
 
 // buildStore reads and writes builds and configurations. It does not authorize requests, because
-// the API server has already authorized them. Admission plugins check new builds.
+// the API server has already authorized them. It creates builds through the API server, so that
+// admission plugins check them.
 type buildStore struct{ deps apiserver.Deps }
 
 func (s buildStore) store(resource string) *registry.Store {

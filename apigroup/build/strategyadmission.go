@@ -14,10 +14,10 @@ import (
 // StrategyPlugin is the name of the admission plugin that checks access to build strategies.
 const StrategyPlugin = "BuildByStrategy"
 
-// strategyAdmission is the admission plugin. To create, change or start a build or a configuration,
-// a user requires permission to create builds/docker, builds/source, builds/custom or
-// builds/jenkinspipeline, depending on the strategy. Webhooks and triggers start only builds that a
-// user with this permission has configured.
+// strategyAdmission is the BuildByStrategy admission plugin. To create, change or start a build or
+// a configuration, a user requires permission to create builds/docker, builds/source, builds/custom
+// or builds/jenkinspipeline, depending on the strategy. Webhooks and triggers start only builds
+// that a user with this permission has configured.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 14.
 type strategyAdmission struct {

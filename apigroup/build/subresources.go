@@ -67,7 +67,7 @@ func (c *clone) Create(ctx context.Context, name string, body runtime.Object, va
 		return nil, err
 	}
 	var created *buildv1.Build
-	// A concurrent instantiation can use the same build number.
+	// Retry with the next number, because a concurrent instantiation can use the same build number.
 	err = retry.OnError(retry.DefaultBackoff, apierrors.IsAlreadyExists, func() error {
 		number, err := c.incrementVersion(ctx, instantiate.ConfigOf(old))
 		if err != nil {

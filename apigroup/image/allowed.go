@@ -58,8 +58,8 @@ func (a AllowedRegistry) split() (host, port string) {
 	return a.Domain, importPorts(a.Insecure)[0]
 }
 
-// matches reports whether the pattern matches a registry on one of the ports. If the registry's
-// name does not contain a port, defaults contains the ports.
+// matches reports whether the pattern matches a registry on any of its ports. A registry name that
+// contains a port has only that port. Otherwise, defaults contains the ports.
 func (a AllowedRegistry) matches(registry string, defaults []string) bool {
 	host, port, err := net.SplitHostPort(registry)
 	ports := []string{port}

@@ -19,8 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// maxImages is the maximum number of images that an index can contain if it is to be imported
-// completely. Published indexes contain about a dozen images.
+// maxImages is the maximum number of images in an index that is imported with all its images.
+// Published indexes contain about a dozen images.
 const maxImages = 100
 
 // fetcher fetches images from remote registries for one import.
@@ -47,7 +47,7 @@ func newFetcher(pool *registryclient.Pool, account *registryclient.Account, keyc
 	return fetcher{insecure: insecure, strict: strict, careless: careless}, err
 }
 
-// session returns a session. The session verifies certificates unless insecure is true or the
+// session returns the session for an image. It verifies certificates unless insecure is true or the
 // fetcher is insecure.
 func (f fetcher) session(insecure bool) *registryclient.Session {
 	if f.insecure || insecure {

@@ -1,6 +1,6 @@
 // Package image serves the API group image.openshift.io, which contains images and image streams.
-// An image describes content in a registry. An image stream gives images names (tags) and keeps
-// each tag's history.
+// An image describes content in a registry. An image stream assigns names (tags) to images and
+// keeps each tag's history.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section on image streams; the wire types
 // are defined in github.com/openshift/api/image/v1.
@@ -27,7 +27,8 @@ type Options struct {
 	// Registry is the host and port of the cluster's registry, such as
 	// "docker-registry.default.svc:5000".
 	Registry string
-	// PublicRegistry is the host name of the cluster's registry for external clients. It is optional.
+	// PublicRegistry is the host name of the cluster's registry for external clients. It is
+	// optional.
 	PublicRegistry string
 	// Hosts are additional names of the cluster's registry.
 	Hosts []string

@@ -14,9 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// imageTags serves the imagetags resource, which separates the spec and the status of a stream's
-// tags: a tag's target, its history, and its image. It updates tags in the same way as streamTags
-// does.
+// imageTags serves the imagetags resource. An image tag contains a tag's target (spec), its history
+// (status) and its image. imageTags updates tags in the same way as streamTags does.
 type imageTags struct {
 	*streamTags
 	rest.TableConvertor

@@ -39,8 +39,8 @@ const fetchTimeout = 20 * time.Second
 // rejected because it would have exceeded the memory limit.
 const busyRetrySeconds = 2
 
-// maxFetches is the maximum number of concurrent fetches in an import. Because of fetchTimeout, an
-// unresponsive registry delays only a few images.
+// maxFetches is the maximum number of concurrent fetches in an import. Fetches from an unresponsive
+// registry end after fetchTimeout.
 const maxFetches = 5
 
 var (
@@ -91,7 +91,7 @@ func (i *imports) Create(ctx context.Context, object runtime.Object, validate re
 }
 
 // fetcher returns a fetcher with the project's credentials. stream is nil if the stream does not
-// exist. Invalid secrets are skipped.
+// exist. fetcher skips invalid secrets.
 func (i *imports) fetcher(ctx context.Context, project string, stream *imagev1.ImageStream, account *registryclient.Account) (fetcher, error) {
 	secrets, err := pullSecrets(ctx, i.core, project)
 	if err != nil {
@@ -214,8 +214,9 @@ func hideManifests(desired *imagev1.ImageStreamImport) *imagev1.ImageStreamImpor
 	return desired
 }
 
-// validate validates an import into a stream. stream is nil if the stream does not exist. The
-// images that the stream already refers to were checked when they were added.
+// validate validates an import into a stream. stream is nil if the stream does not exist. Images
+// that the stream already refers to can come from any registry, because their registries were
+// checked when the images were added.
 func (i *imports) validate(desired *imagev1.ImageStreamImport, stream *imagev1.ImageStream) (problems field.ErrorList) {
 	for _, reason := range validStreamName(desired.Name, false) {
 		problems = append(problems, field.Invalid(field.NewPath("metadata", "name"), desired.Name, reason))

@@ -69,8 +69,8 @@ func (i *imports) apply(ctx context.Context, desired *imagev1.ImageStreamImport,
 
 // checkTarget returns an error if the results of an import cannot be stored. An import with a UID
 // and a generation applies only to that version of the stream: if the stream has changed during the
-// import, the error is a conflict. Any other import creates a missing stream (nil), unless the
-// stream's project does not exist or is being deleted.
+// import, the error is a conflict. Any other import creates a stream that does not exist (nil),
+// unless the project does not exist or is being deleted.
 func (i *imports) checkTarget(ctx context.Context, desired *imagev1.ImageStreamImport, stream *imagev1.ImageStream) error {
 	if desired.UID != "" {
 		if stream == nil || stream.UID != desired.UID || desired.Generation != 0 && stream.Generation != desired.Generation {

@@ -8,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// refuse rejects results that exceed the project's limits: images that are too large and, in order,
-// images and tags in excess of the stream's maximum numbers.
+// refuse rejects results that exceed the project's limits: images that are too large, and images
+// and tags in excess of the stream's limits. It checks the results in order, so it accepts images
+// and tags until a limit is reached.
 func (i *imports) refuse(stream *imagev1.ImageStream, results []result) ([]result, error) {
 	counted, err := i.limits.countStreams(stream.Namespace)
 	if err != nil {

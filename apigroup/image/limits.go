@@ -37,7 +37,8 @@ type limit struct {
 	maximum    resource.Quantity
 }
 
-// exceeded returns the error message for usage that would exceed the limit. would is that usage.
+// exceeded returns the error message for a request that exceeds the limit. would is the usage that
+// the request would cause.
 func (l *limit) exceeded(would *resource.Quantity) string {
 	return fmt.Sprintf("maximum %s usage per %s is %s by LimitRange %q, but it would be %s", l.of, l.kind, l.maximum.String(), l.limitRange, would)
 }
@@ -133,7 +134,7 @@ func referencesOf(stream *imagev1.ImageStream) int64 {
 			if from.Namespace = tag.From.Namespace; from.Namespace == "" {
 				from.Namespace = stream.Namespace
 			}
-			// From refers to a tag of the same stream.
+			// A name without a colon refers to a tag of the same stream.
 			if from.Kind == tagKind && !strings.Contains(from.Name, ":") {
 				from.Name = stream.Name + ":" + from.Name
 			}

@@ -104,8 +104,8 @@ func (m *mappings) Create(ctx context.Context, object runtime.Object, validate r
 // fields. For other users, the manifest must prove the content, or the user must be able to read
 // the stored record. Otherwise, the record has no name, and the tag receives only the pull spec.
 //
-// A Docker schema 1 manifest does not prove any content that Slipway reads. Only users who can
-// write images can map a schema 1 manifest.
+// A Docker schema 1 manifest does not prove any content that Slipway reads. Therefore, only users
+// who can write images can map a schema 1 manifest.
 func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMapping) (*imagev1.Image, error) {
 	claimed := &mapping.Image
 	trusts := m.writesImages(ctx)
@@ -137,7 +137,8 @@ func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMap
 	}
 	image = object.(*imagev1.Image).DeepCopy()
 	if may, err := m.mayRead(ctx, mapping, image); err != nil || may {
-		// If a prune deletes the record, hold recreates it.
+		// Remove the metadata of the stored record, so that hold can recreate the record if a prune
+		// deletes it.
 		image.UID, image.ResourceVersion, image.CreationTimestamp = "", "", metav1.Time{}
 		return image, err
 	}

@@ -29,7 +29,7 @@ type policy struct {
 	*admission.Handler
 	options Options
 	config  policyConfig
-	deps    *apiserver.Deps // the server's dependencies, which it fills in before the first request
+	deps    *apiserver.Deps // set by the server before the first request
 
 	namespaces corelisters.NamespaceLister
 	// reads is nil outside a request.
@@ -139,8 +139,8 @@ func (p *policy) ignored(name string) ([]string, error) {
 
 // naming defines how resolve resolves a reference.
 type naming struct {
-	// local means that names without a registry can refer to the project's image streams. always
-	// means that these names can do so even if the streams do not allow it.
+	// local means that names without a registry can refer to the project's image streams that allow
+	// it. always means that these names can refer to any of the project's image streams.
 	local, always bool
 	// readable reports whether the result is allowed to disclose an image stream of another
 	// project. It is nil if the result is not returned to the user: a rule that rejects an image
@@ -148,9 +148,9 @@ type naming struct {
 	readable func(namespace, stream string) (bool, error)
 }
 
-// resolve looks up a reference in the image streams. It returns the pull spec, with a digest, of
-// the image that a stream's tag or image provides for the reference, or "" if there is no such
-// image. local means that the name refers to this image only in this project.
+// resolve looks up a reference in the image streams. It returns the pull spec, including the
+// digest, of the image that the reference refers to, or "" if the streams do not contain the image.
+// local means that the name refers to this image only in this project.
 func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.ObjectReference, by naming) (reference string, local bool, err error) {
 	if of.Kind != dockerKind {
 		reference, err = p.resolveKind(ctx, a, of, by)
@@ -258,8 +258,8 @@ func (p *policy) stream(ctx context.Context, namespace, name string) (*imagev1.I
 	return object.(*imagev1.ImageStream), nil
 }
 
-// image returns the record of an image. The digest is taken from the first name that contains a
-// digest. image returns nil if the image does not exist or no name contains a digest.
+// image returns an image's record. It uses the digest in the first name that contains a digest. It
+// returns nil if no name contains a digest or the image does not exist.
 func (p *policy) image(ctx context.Context, names ...string) (*imagev1.Image, error) {
 	for _, name := range names {
 		_, id, hasID := strings.Cut(name, "@")

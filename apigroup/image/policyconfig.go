@@ -105,7 +105,7 @@ func defaultPolicy() policyConfig {
 
 // completeLocalNames adds the built-in resolution rules, unless the configuration has rules for the
 // same resources. For builds, resolveImages applies only if an execution rule applies to builds.
-// Workloads have the same rules as pods.
+// Workloads have the same built-in rules as pods.
 func (c *policyConfig) completeLocalNames() {
 	for _, resource := range []groupResource{
 		{"", "pods"}, {"", "replicationcontrollers"}, {"apps", "daemonsets"}, {"apps", "deployments"}, {"apps", "replicasets"}, {"apps", "statefulsets"},
@@ -159,7 +159,8 @@ func readPolicy(reader io.Reader) (policyConfig, error) {
 	return config, nil
 }
 
-// rule returns a resource's resolution rule.
+// rule returns the first resolution rule that covers a resource. Without a rule, the resource's
+// names are not resolved.
 func (c policyConfig) rule(resource schema.GroupResource) resolutionRule {
 	for _, rule := range c.ResolutionRules {
 		if !rule.TargetResource.covers(resource) {

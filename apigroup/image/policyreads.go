@@ -15,7 +15,7 @@ import (
 
 // reads holds the streams and images that a request has read. A missing object is nil.
 type reads struct {
-	objects map[string]runtime.Object // by resource, namespace and name
+	objects map[string]runtime.Object // keyed by resource, namespace and name
 	// existing maps each resource to the number of read objects that exist.
 	existing map[string]int
 }
@@ -27,12 +27,13 @@ func (p *policy) forRequest() *policy {
 	return &plugin
 }
 
-// maxReads is the maximum number of objects that are looked up for a request, including those that
-// do not exist.
+// maxReads is the maximum number of objects that are looked up for a request, including objects
+// that do not exist.
 const maxReads = 10 * pull.MaxStreams
 
-// read returns an object, or nil if it does not exist. It returns an error after pull.MaxStreams
-// existing objects of a resource, because streams and images can be large.
+// read returns an object, or nil if it does not exist. It returns an error if the request has
+// already read pull.MaxStreams existing objects of the resource, because streams and images can be
+// large.
 func (p *policy) read(ctx context.Context, resource schema.GroupResource, namespace, name string) (runtime.Object, error) {
 	key := resource.Resource + "/" + namespace + "/" + name
 	if object, ok := p.reads.objects[key]; ok {

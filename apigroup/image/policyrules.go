@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// candidate is an image that an object uses, as the execution rules see it.
+// candidate describes an image that an object uses, for the evaluation of the execution rules.
 type candidate struct {
 	name       string
 	registry   string // part of the name; can be empty

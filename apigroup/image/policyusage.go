@@ -21,10 +21,10 @@ type usage struct {
 	key   string                 // unique within the object
 	field string                 // path in the object
 	image corev1.ObjectReference // has the kind DockerImage for containers
-	set   func(image string)     // replaces the image with an image that has a digest
+	set   func(image string)     // sets the image in the object
 }
 
-// each calls visit for each image that an object did not already use. It skips mirror pods, because
+// each calls visit for each image that a request adds to an object. It skips mirror pods, because
 // the kubelet already runs them.
 func (p *policy) each(a admission.Attributes, visit func(u usage, annotations map[string]string) error) error {
 	if sub := a.GetSubresource(); sub != "" && sub != "ephemeralcontainers" {

@@ -81,7 +81,7 @@ func TestReleasedRecordDoesNotCount(t *testing.T) {
 	if release, err = c.reserve(t.Context(), "shop", "b"); err != nil {
 		t.Fatal(err)
 	}
-	// Another project has created the record.
+	// Another project creates the record.
 	if err := c.Add(recordOfProject("b", "other")); err != nil {
 		t.Fatal(err)
 	}

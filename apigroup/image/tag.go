@@ -240,7 +240,7 @@ func (t *streamTags) Update(ctx context.Context, fullName string, object rest.Up
 		return nil, false, err
 	}
 	if tag.ResourceVersion != "" {
-		stream.ResourceVersion = tag.ResourceVersion // the store detects conflicts
+		stream.ResourceVersion = tag.ResourceVersion // lets the store detect conflicts
 	}
 	stored, err := t.change(ctx, stream, name, options, func(stream *imagev1.ImageStream) { setTag(stream, tag, name) })
 	return stored, false, err

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// newTags returns the images that the stream takes from other streams and did not contain before.
-// The keys are the indexes of the tags in the spec.
+// newTags returns the images from other streams that a stream's tags refer to and that the old
+// stream did not contain. The keys are the indexes of the tags in the spec.
 func newTags(stream, old *imagev1.ImageStream) map[int]string {
 	images := map[int]string{}
 	for i := range stream.Spec.Tags {

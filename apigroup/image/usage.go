@@ -54,7 +54,7 @@ func readUsage(ctx context.Context, rules retention.Rules, images imageclient.Im
 	return rules.Usage(state, now), nil
 }
 
-// rulesOf reads rules from query parameters, which have the same names as the flags of `oc adm
+// rulesOf parses rules from query parameters, which have the same names as the flags of `oc adm
 // prune images`.
 func rulesOf(query url.Values) (rules retention.Rules, err error) {
 	rules = retention.Rules{Revisions: 3, Younger: time.Hour, External: true}

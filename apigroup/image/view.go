@@ -114,7 +114,8 @@ func metadata(stream *imagev1.ImageStream, name string, created metav1.Time) met
 	}
 }
 
-// split splits a name such as "ruby:latest" or "ruby@sha256:...".
+// split splits a name such as "ruby:latest" or "ruby@sha256:..." at the separator. kind describes
+// the name in error messages.
 func split(name, separator, kind string) (stream, rest string, err error) {
 	stream, rest, ok := strings.Cut(name, separator)
 	if !ok || stream == "" || rest == "" || separator == ":" && strings.Contains(rest, ":") {

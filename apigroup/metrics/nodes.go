@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// nodes serves node usage.
+// nodes serves the nodes resource, which contains the CPU and memory usage of nodes.
 type nodes struct {
 	apiserver.Unstored[*v1beta1.NodeMetrics]
 	rest.TableConvertor

@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// pods serves pod usage.
+// pods serves the pods resource, which contains the CPU and memory usage of pods.
 type pods struct {
 	apiserver.Unstored[*v1beta1.PodMetrics]
 	rest.TableConvertor

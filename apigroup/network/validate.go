@@ -119,7 +119,7 @@ func validateNetNamespace(namespace, old *networkv1.NetNamespace, pluginName str
 	for i, ip := range namespace.EgressIPs {
 		errs = append(errs, address(string(ip), field.NewPath("egressIPs").Index(i))...)
 	}
-	// A request that is already stored is valid, so that the object can still be updated after the
+	// Accept a request that is already stored, so that the object can still be updated after the
 	// network plugin has changed.
 	text, requested := namespace.Annotations[networkv1.ChangePodNetworkAnnotation]
 	if !requested || old != nil && old.Annotations[networkv1.ChangePodNetworkAnnotation] == text {

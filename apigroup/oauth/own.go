@@ -21,9 +21,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// ownTokens returns the useroauthaccesstokens.oauth.openshift.io resource. Users list and revoke
-// their own access tokens with this resource. It excludes tokens whose object name is the token
-// itself instead of a hash.
+// ownTokens returns the useroauthaccesstokens.oauth.openshift.io resource, with which users list
+// and revoke their own access tokens. It excludes tokens whose object name is the token itself
+// instead of a hash.
 func ownTokens() apiserver.Served {
 	return apiserver.Virtual{Plural: "useroauthaccesstokens", New: func(deps apiserver.Deps) (rest.Storage, error) {
 		return &own{Unstored: apiserver.Unstored[*oauthv1.UserOAuthAccessToken]{Singular: "useroauthaccesstoken"}, stores: deps.Stores, table: apiserver.Table(tokenColumns())}, nil

@@ -69,8 +69,8 @@ const (
 	minBackoff = 5 * time.Millisecond
 )
 
-// namespaceOfDeleted returns the key of the namespace of a deleted service account that every
-// project must have. It returns no key if the cache still contains the account.
+// namespaceOfDeleted returns the key of a service account's namespace if every project must have
+// the account but the cache no longer contains it. Otherwise, it returns no key.
 func (c *Controller) namespaceOfDeleted(object any) []controller.Key {
 	account, ok := object.(*corev1.ServiceAccount)
 	if !ok || !slices.Contains(c.Accounts, account.Name) {

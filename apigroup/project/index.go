@@ -45,7 +45,7 @@ type index struct {
 	history           []change // the latest changes, oldest first
 	truncated         uint64   // the version of the newest change that is no longer in history
 	watchers          map[*watcher]struct{}
-	watchersBySubject map[subject]map[*watcher]struct{} // by the subjects of the watchers' users
+	watchersBySubject map[subject]map[*watcher]struct{} // keyed by the users' subjects
 	allSeeing         map[*watcher]struct{}
 }
 

@@ -87,9 +87,9 @@ func TestWatchSendsChangesOfVisibility(t *testing.T) {
 	i.set(ns("b", 2), seenBy(), 2) // alice cannot see it
 	// Alice's group is granted access.
 	i.set(ns("b", 2), seenBy(groupSubject("team")), 3)
-	i.set(ns("b", 4), seenBy(groupSubject("team")), 4)                     // changed
-	i.set(ns("b", 4), seenBy(groupSubject("team"), userSubject("bob")), 5) // granted to another
-	i.set(ns("b", 4), seenBy(userSubject("bob")), 6)                       // revoked
+	i.set(ns("b", 4), seenBy(groupSubject("team")), 4)                     // access is unchanged
+	i.set(ns("b", 4), seenBy(groupSubject("team"), userSubject("bob")), 5) // bob gains access
+	i.set(ns("b", 4), seenBy(userSubject("bob")), 6)                       // alice loses access
 	i.remove("a", 7)
 	for _, want := range []string{"ADDED b", "MODIFIED b", "DELETED b", "DELETED a", ""} {
 		if got := next(t, w); got != want {

@@ -43,7 +43,7 @@ type Limit struct {
 	MaxProjects *int `json:"maxProjects"`
 }
 
-// limit is the plugin ProjectRequestLimit.
+// limit is the ProjectRequestLimit admission plugin.
 type limit struct {
 	*admission.Handler
 	feature *feature

@@ -53,7 +53,7 @@ func isTopLevel(name string) bool {
 	if slices.Contains([]string{"intranet", "internal", "private", "corp", "home", "lan", "local"}, name) {
 		return true
 	}
-	// For a name below an unregistered top-level domain, registered is false.
+	// PublicSuffix returns false for a name below an unregistered top-level domain.
 	_, registered := publicsuffix.PublicSuffix("example." + name)
 	return registered
 }
@@ -62,7 +62,8 @@ func isTopLevel(name string) bool {
 type NameConfig struct {
 	metav1.TypeMeta `json:",inline"`
 	// AllowedTopLevelDomains lists top-level domains that users can request as project names. nil
-	// means commonNames. Tenants can capture names below these domains.
+	// means commonNames. A tenant whose project has the name of such a domain can capture names
+	// below the domain.
 	AllowedTopLevelDomains []string `json:"allowedTopLevelDomains"`
 }
 
@@ -71,10 +72,10 @@ func commonNames() []string {
 	return []string{"app", "bar", "blog", "build", "ci", "data", "dev", "foo", "one", "prod", "qa", "shop", "store", "team", "tools", "zone"}
 }
 
-// nameCheck is the slipway.io/ProjectName plugin. It rejects requests for projects that are named
-// like a top-level domain. A pod's resolver first resolves example.com as
-// example.com.svc.cluster.local, which would be the `example` service of a `com` project, for all
-// pods.
+// nameCheck is the slipway.io/ProjectName admission plugin. It rejects requests for projects that
+// are named like a top-level domain. If a project named com contained a service named example, all
+// pods would resolve example.com to that service, because a pod's resolver first looks up
+// example.com.svc.cluster.local.
 type nameCheck struct {
 	*admission.Handler
 	allowed []string

@@ -17,7 +17,7 @@ import (
 // its pods. OpenShift's documentation calls it NodeEnv.
 const NodeSelectorPluginName = "OriginPodNodeEnvironment"
 
-// nodeSelector is the OriginPodNodeEnvironment plugin.
+// nodeSelector is the OriginPodNodeEnvironment admission plugin.
 type nodeSelector struct {
 	*admission.Handler
 	settings   *Settings

@@ -30,8 +30,8 @@ type observer struct {
 	synced       []cache.InformerSynced
 }
 
-// observe registers the index for changes in the informers' caches. The server fills the caches
-// when it starts the informers.
+// observe returns an observer that updates its index when the informers' caches change. The server
+// fills the caches when it starts the informers.
 func observe(factory informers.SharedInformerFactory) (*observer, error) {
 	namespaces, rbac := factory.Core().V1().Namespaces(), factory.Rbac().V1()
 	o := &observer{
@@ -56,8 +56,8 @@ func observe(factory informers.SharedInformerFactory) (*observer, error) {
 	return o, nil
 }
 
-// handler returns an event handler that calls changed with the object and with whether the object
-// was deleted.
+// handler returns an event handler that calls changed with the object and a flag that reports
+// whether the object was deleted.
 func handler(changed func(metav1.Object, bool)) cache.ResourceEventHandler {
 	call := func(object any, deleted bool) {
 		if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {

@@ -21,9 +21,9 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// projects is the projects resource: the namespaces visible to a user. A change is authorized on
-// the project. It is then sent to the namespace through the API server, so that namespace admission
-// also applies.
+// projects is the projects resource: the namespaces visible to a user. A change to a project is
+// authorized in the project, and then sent as a change to its namespace through the API server, so
+// that namespace admission also applies.
 type projects struct {
 	apiserver.Unstored[*projectv1.Project]
 	rest.TableConvertor

@@ -106,7 +106,7 @@ func (r *requests) Create(ctx context.Context, object runtime.Object, validate r
 }
 
 // validateRequest validates a project request. Users cannot request projects with reserved names.
-// domains are passed to inCluster.
+// See inCluster for domains.
 func validateRequest(req *projectv1.ProjectRequest, domains []string) field.ErrorList {
 	project := &projectv1.Project{ObjectMeta: *req.ObjectMeta.DeepCopy()}
 	project.Annotations = map[string]string{displayNameAnnotation: req.DisplayName}

@@ -128,7 +128,7 @@ func unique(errs field.ErrorList) field.ErrorList {
 	return result
 }
 
-// validate validates a project.
+// validate validates a project's metadata, including its display name and node selector.
 func validate(project *projectv1.Project) field.ErrorList {
 	errs := validation.ValidateObjectMeta(&project.ObjectMeta, false, validName, field.NewPath("metadata"))
 	if strings.ContainsAny(project.Annotations[displayNameAnnotation], "\n\r\t") {

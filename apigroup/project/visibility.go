@@ -20,7 +20,8 @@ type visibility struct {
 	authorizer authorizer.Authorizer
 }
 
-// of returns the view for a request.
+// of returns the view of the namespaces that are visible to a request's user and that options
+// select.
 func (s *visibility) of(ctx context.Context, options *internalversion.ListOptions) (view, error) {
 	u, ok := request.UserFrom(ctx)
 	if !ok {

@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// writer creates objects of any kind through the API server. It has all permissions: only the
-// administrator can change the template that defines the objects.
+// writer creates objects of any kind through the API server. It has all permissions. This is safe,
+// because only the administrator can change the template that defines the objects.
 type writer struct {
 	client dynamic.Interface
 	mapper meta.ResettableRESTMapper

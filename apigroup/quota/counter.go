@@ -106,7 +106,7 @@ func (c *counter) check(ctx context.Context, quota *quotav1.ClusterResourceQuota
 	return err
 }
 
-// due reports whether a quota must be recounted, and records the time if so. same means that the
+// due reports whether a quota must be recounted. If so, it records the time. same means that the
 // quota's status matches its spec and its namespaces.
 func (c *counter) due(name string, same bool, now time.Time) bool {
 	c.mu.Lock()
@@ -122,7 +122,7 @@ func (c *counter) due(name string, same bool, now time.Time) bool {
 	return true
 }
 
-// count stores the current usage of a quota's projects.
+// count counts the usage of a quota's projects and stores it in the quota's status.
 func (c *counter) count(ctx context.Context, name string, now time.Time) error {
 	item, err := c.ledger.read(ctx, name)
 	if err != nil {
@@ -153,7 +153,7 @@ func (c *counter) count(ctx context.Context, name string, now time.Time) error {
 		})
 	}
 	if len(reserved) > 0 {
-		c.stale([]string{name}) // a reserving request can still fail or be counted twice
+		c.stale([]string{name}) // a request with a reservation can still fail or be counted twice
 	}
 	if equality.Semantic.DeepEqual(status, item.Status) {
 		return nil
@@ -224,8 +224,8 @@ func withCounts(evaluators []quota.Evaluator, limited []corev1.ResourceName) []q
 	return all
 }
 
-// imageStreams returns the evaluator for image streams. It also reports their number under their
-// OpenShift 3 name.
+// imageStreams returns the evaluator for image streams. The evaluator also reports the number of
+// image streams under OpenShift 3's resource name.
 func imageStreams() quota.Evaluator {
 	return generic.NewObjectCountEvaluator(imagev1.Resource("imagestreams"), nil, streamsName)
 }

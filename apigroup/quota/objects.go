@@ -55,7 +55,7 @@ func (o *objects) list(ctx context.Context, resource schema.GroupResource, names
 	if err != nil {
 		return nil, fmt.Errorf("find resource %q: %w", resource, err)
 	}
-	options := metav1.ListOptions{} // zero options list the current content of the store
+	options := metav1.ListOptions{} // empty options return the current content of the store
 	var result []runtime.Object
 	if !hasUsage(resource) {
 		list, err := o.names.Resource(version).Namespace(namespace).List(ctx, options)

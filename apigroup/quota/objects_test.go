@@ -15,7 +15,8 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// newListedObjects returns access to a pod and a secret of the project "shop".
+// newListedObjects returns an objects value for a cluster with a pod and a secret in the project
+// "shop".
 func newListedObjects(t *testing.T) *objects {
 	t.Helper()
 	client := fake.NewClientset()

@@ -71,8 +71,8 @@ func (c *quotaPlugin) ValidateInitialization() error {
 	return nil
 }
 
-// isReview reports whether a resource is an access review or a pod review. Reviews are not stored,
-// and users can send them for namespaces that do not exist.
+// isReview reports whether a resource is an access review or a pod review. Quotas ignore reviews,
+// because reviews are not stored, and users can send them for namespaces that do not exist.
 func isReview(resource schema.GroupResource) bool {
 	switch resource.Group {
 	case authorizationv1.GroupName, kubeauthorizationv1.GroupName, securityv1.GroupName:
@@ -142,7 +142,7 @@ func (c *quotaPlugin) handled(ctx context.Context, ledger *ledger, a admission.A
 			continue
 		}
 		evaluator := c.registry.Get(resource)
-		if evaluator == nil { // for any resource, Kubernetes counts the number of objects
+		if evaluator == nil { // quotas can count the objects of any resource
 			evaluator = generic.NewObjectCountEvaluator(resource, nil, "")
 		}
 		if !evaluator.Handles(part) {

@@ -87,7 +87,7 @@ func (p *projectQuotas) write(ctx context.Context, read *corev1.ResourceQuota, s
 	return err
 }
 
-// keyOf returns the key in reservations for a project's quota.
+// keyOf returns the key under which reservations stores a project's quota.
 func keyOf(quota *corev1.ResourceQuota) string { return quota.Namespace + "/" + quota.Name }
 
 // countProjects counts the image streams in projects that have a quota for image streams.

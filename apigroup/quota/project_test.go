@@ -25,8 +25,8 @@ func projectQuota(name string, hard corev1.ResourceList) *corev1.ResourceQuota {
 	return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: corev1.ResourceQuotaSpec{Hard: hard}}
 }
 
-// newProjectQuotas returns access to quotas that are stored and cached, and to a quota named
-// "deleted" that only the cache still contains.
+// newProjectQuotas returns a projectQuotas for a cluster with the given quotas. Its cache also
+// contains a quota named "deleted", which no longer exists.
 func newProjectQuotas(t *testing.T, quotas ...*corev1.ResourceQuota) (*projectQuotas, *fake.Clientset) {
 	t.Helper()
 	client := fake.NewClientset()
@@ -85,7 +85,7 @@ func TestErrorsOfWritesAreReportedOrRepeated(t *testing.T) {
 	quotas := schema.GroupResource{Resource: "resourcequotas"}
 	for name, tt := range map[string]struct {
 		refusal error
-		repeats bool // if not, the error is returned
+		repeats bool // if false, the counter returns the error
 	}{
 		"another request changed the quota": {apierrors.NewConflict(quotas, "streams", errors.New("changed")), true},
 		"the quota was deleted":             {apierrors.NewNotFound(quotas, "streams"), true},

@@ -81,7 +81,7 @@ func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 		if configuration := f.configuration.Load(); configuration != nil {
 			return (*configuration).Evaluators()
 		}
-		return nil // the admission plugin is disabled, so only object counts are counted
+		return nil // the admission plugin is disabled, so only the numbers of objects are counted
 	}
 	f.ledger.Store(ledger)
 	return apiserver.Hooks{PostStart: map[string]genericserver.PostStartHookFunc{

@@ -13,7 +13,9 @@ import (
 const settlingPeriod = 5 * time.Second
 
 // settling prevents a count from lowering a quota's usage while another API server might have
-// reserved usage for objects that have not been stored yet. Each reservation changes the quota.
+// reserved usage for objects that have not been stored yet. Each reservation changes the quota's
+// resource version, so a version that has not changed for settlingPeriod shows that no reservation
+// is pending.
 type settling struct {
 	// period is settlingPeriod, or 0 if there is no other API server.
 	period time.Duration

@@ -113,7 +113,8 @@ func (h *hosts) permitted(ctx context.Context, route, old *routev1.Route) field.
 	if route.Spec.Subdomain != old.Spec.Subdomain && !h.may(ctx, "update", route) {
 		return field.ErrorList{field.Invalid(at.Child("subdomain"), route.Spec.Subdomain, "field is immutable")}
 	}
-	// Otherwise, an old route could become a wildcard route and claim the hosts of newer routes.
+	// The wildcard policy is immutable. Otherwise, an old route could become a wildcard route and
+	// claim the hosts of newer routes.
 	if route.Spec.WildcardPolicy != old.Spec.WildcardPolicy {
 		return field.ErrorList{field.Invalid(at.Child("wildcardPolicy"), route.Spec.WildcardPolicy, "field is immutable")}
 	}

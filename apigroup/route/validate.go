@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Limits on routes, from the section on alternate backends and weights.
+// Limits on routes. Source: the documentation's section on alternate backends and weights.
 const (
 	maxWeight     = 256
 	maxAlternates = 3

@@ -30,7 +30,8 @@ type evaluator struct {
 	authorizer authorizer.Authorizer
 }
 
-// use stores the API server's dependencies. The API server adds the stores to deps.Stores later.
+// use stores the API server's dependencies. The API server adds stores to the deps.Stores map
+// later.
 func (e *evaluator) use(deps apiserver.Deps) {
 	e.stores = deps.Stores
 	e.namespaces = deps.Informers.Core().V1().Namespaces().Lister()

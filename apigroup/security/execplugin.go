@@ -21,8 +21,8 @@ const ExecPluginName = "SCCExecRestrictions"
 
 // execPlugin is the admission plugin that gives users access only to pods that they could create
 // themselves. A pod that a controller creates, such as a build pod, can have more privileges on its
-// node than the user. The constraints that the pod's service account is allowed to use are not
-// considered.
+// node than the user. The plugin ignores the constraints that only the pod's service account is
+// allowed to use.
 type execPlugin struct {
 	*admission.Handler
 	evaluator *evaluator

@@ -137,9 +137,9 @@ func newAccountReviews(evaluator *evaluator) func(apiserver.Deps) (rest.Storage,
 	}
 }
 
-// maxReviewBytes is the maximum size, in bytes, of the templates in a review's status: one for each
-// service account. accountBytes is added to the size of each template, because an evaluation also
-// takes time.
+// maxReviewBytes is the maximum size, in bytes, of the templates in a review's status, which
+// contains a template for each service account. accountBytes is added to the size of each template
+// to limit the number of evaluations, because each evaluation takes time.
 const maxReviewBytes, accountBytes = 4 << 20, 4 << 10
 
 // checkSize rejects a review whose status would be much larger than the request.
@@ -176,8 +176,8 @@ func accountNames(accounts corelisters.ServiceAccountNamespaceLister, spec secur
 }
 
 // notAssignable is a review's reason if the subjects are allowed to use constraints but none of
-// these constraints accepts the pod. The text is the same as in OpenShift 3.11, because programs
-// read it. A warning contains the explanation.
+// these constraints accepts the pod. The text is the same as in OpenShift 3.11, because clients
+// compare it. A warning contains the explanation.
 const notAssignable = "CantAssignSecurityContextConstraintProvider"
 
 // subjectOf returns the user of a template's service account. It omits the groups that contain all
@@ -218,7 +218,7 @@ func (e *evaluator) review(ctx context.Context, namespace string, template corev
 	return status, nil
 }
 
-// podOf returns a template's pod.
+// podOf returns the pod that a template describes.
 func podOf(namespace string, template corev1.PodTemplateSpec) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: *template.ObjectMeta.DeepCopy(), Spec: *template.Spec.DeepCopy()}
 	pod.Namespace = namespace

@@ -96,7 +96,7 @@ func missingPlan(p *v1beta1.PlanReference) func(*plan) {
 }
 
 // planChange is the admission plugin that rejects plan changes if the instance's plan does not
-// allow them. The class decides for plans that do not say it.
+// allow them. If the plan does not specify whether it allows changes, the class decides.
 type planChange struct {
 	*admission.Handler
 	catalog *catalog

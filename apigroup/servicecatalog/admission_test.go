@@ -71,7 +71,7 @@ func TestBrokerRequiresPermissionToReadItsSecret(t *testing.T) {
 func TestCreatedIDIsNotSearched(t *testing.T) {
 	instance := &v1beta1.ServiceInstance{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "17"}}
 	prepareInstance(t.Context(), instance, nil)
-	plugin := newUniqueID(&catalog{}) // cannot search
+	plugin := newUniqueID(&catalog{}) // an empty catalog cannot search for IDs
 	validate := func() error {
 		return plugin.Validate(t.Context(), admission.NewAttributesRecord(instance, nil, v1beta1.GroupVersion().WithKind("ServiceInstance"), "shop", "db",
 			v1beta1.GroupVersion().WithResource("serviceinstances"), "", admission.Create, nil, false, &user.DefaultInfo{Name: "alice"}), nil)

@@ -40,7 +40,7 @@ func bindings() apiserver.Served {
 	}
 }
 
-// prepareBinding sets defaults and the user info. Clients cannot set the user info.
+// prepareBinding sets defaults and the user info, which clients cannot set.
 func prepareBinding(ctx context.Context, binding, old *v1beta1.ServiceBinding) {
 	spec := &binding.Spec
 	if old != nil {

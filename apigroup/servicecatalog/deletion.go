@@ -23,9 +23,9 @@ type deletion struct {
 
 var _ rest.RESTGracefulDeleteStrategy = deletion{}
 
-// controllers is the prefix of the user names of Kubernetes' controllers. They delete objects
-// because a user has deleted the project or the owner, and often lack the permissions that a broker
-// requires.
+// controllers is the prefix of the user names of Kubernetes' controllers. They delete objects after
+// a user has deleted the project or the owner. The controllers often lack the permissions that a
+// broker requires.
 const controllers = serviceaccount.ServiceAccountUsernamePrefix + metav1.NamespaceSystem + serviceaccount.ServiceAccountUsernameSeparator
 
 // CheckGracefulDelete records the user. Objects have no grace period.
@@ -36,8 +36,8 @@ func (d deletion) CheckGracefulDelete(ctx context.Context, object runtime.Object
 	return false
 }
 
-// recordDeleter returns a function that sets the delete strategy of a store. field returns the
-// field that contains the user.
+// recordDeleter returns a function that sets the delete strategy of a store. field returns a
+// pointer to the field that stores the user.
 func recordDeleter[T apiserver.Object](field func(T) **authenticationv1.UserInfo) func(apiserver.Deps, *registry.Store) {
 	return func(_ apiserver.Deps, store *registry.Store) {
 		store.DeleteStrategy = deletion{store.DeleteStrategy, func(object runtime.Object, user *authenticationv1.UserInfo) {

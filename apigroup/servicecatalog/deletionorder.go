@@ -66,7 +66,8 @@ func (d *deletionOrder) Validate(ctx context.Context, a admission.Attributes, _ 
 	if a.GetUserInfo().GetName() != namespaceController || !secret && !of(a, "servicebrokers", "serviceclasses", "serviceplans") {
 		return nil
 	}
-	// The server's own cache can be older than the controller's.
+	// If this server's cache does not contain the project's deletion yet, the objects are kept,
+	// because the cache can be older than the controller's.
 	namespace, err := d.namespaces.Get(a.GetNamespace())
 	if err == nil && namespace.DeletionTimestamp != nil && time.Since(namespace.DeletionTimestamp.Time) > keptPeriod {
 		return nil

@@ -62,14 +62,14 @@ func localName(reference *v1beta1.LocalObjectReference) string {
 }
 
 // prepareInstance sets the fields that clients cannot set: the user info and the references. Only
-// the reference subresource changes the references.
+// the reference subresource can change the references.
 func prepareInstance(ctx context.Context, instance, old *v1beta1.ServiceInstance) {
 	spec := &instance.Spec
 	if old == nil {
 		addFinalizer(instance)
 		spec.ClusterServiceClassRef, spec.ClusterServicePlanRef, spec.ServiceClassRef, spec.ServicePlanRef = nil, nil, nil, nil
 		if spec.ExternalID == "" {
-			spec.ExternalID = string(instance.UID) // which the server has just created
+			spec.ExternalID = string(instance.UID) // the server has just created the UID
 		}
 		spec.UserInfo = requester(ctx)
 		instance.Status.ProvisionStatus = v1beta1.NotProvisioned

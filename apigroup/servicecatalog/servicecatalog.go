@@ -35,7 +35,8 @@ const (
 func Feature() apiserver.Feature {
 	catalog := &catalog{}
 	return apiserver.Feature{
-		// The plugins use the stores only when they serve requests.
+		// The plugins are created before the stores exist. They use them only when they serve
+		// requests.
 		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 			catalog.stores = deps.Stores
 			return apiserver.Hooks{}, nil

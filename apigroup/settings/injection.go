@@ -73,7 +73,7 @@ func newInjection(p *presets) *injection {
 	return &injection{admission.NewHandler(admission.Create), p}
 }
 
-// Admit adds all of a pod's presets. If any parts of them conflict, it adds none of them.
+// Admit adds all of a pod's presets or, if any of them conflict, none.
 func (i *injection) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" || isPlatform(a.GetUserInfo().GetName()) {
 		return nil

@@ -17,8 +17,8 @@ import (
 // values. An environment variable counts as three values.
 const maxAdded, maxAddedBytes = 6_000, 3 << 20
 
-// presetElements is added to the number of elements for each preset and container, because each
-// preset is merged separately.
+// presetElements is the number of elements that checkSize adds for each preset and container, to
+// account for the cost of merging each preset separately.
 const presetElements = 30
 
 // checkSize rejects presets that would make a pod much larger than a request can be, because each
@@ -75,7 +75,7 @@ func apply(pod *corev1.Pod, presets []v1alpha1.PodPreset) error {
 // different value.
 func merge[T any](existing, added []T, key func(T) string) ([]T, error) {
 	merged := slices.Clip(existing)
-	positions := map[string]int{} // of the first value with a key
+	positions := map[string]int{} // index of the first value with each key
 	for i, value := range slices.Backward(merged) {
 		positions[key(value)] = i
 	}

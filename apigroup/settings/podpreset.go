@@ -21,8 +21,8 @@ func podPresets(rules Rules) apiserver.Served {
 	type preset = *v1alpha1.PodPreset
 	return apiserver.Resource[preset]{
 		Plural: "podpresets", Namespaced: true,
-		// A pod's own defaults have been set before the preset's parts are added, so the parts
-		// require defaults too.
+		// The API server sets a pod's defaults before it adds presets, so a preset must contain the
+		// defaults of its parts.
 		Default: func(p preset) {
 			template := templateOf(p)
 			rules.DefaultPodTemplate(template)

@@ -37,7 +37,8 @@ func Feature(rules Rules) apiserver.Feature {
 			Definitions:  v1alpha1.GetOpenAPIDefinitions,
 			Resources:    []apiserver.Served{podPresets(rules)},
 		}},
-		// The plugin reads presets only when it serves requests.
+		// The plugin is created before the stores exist. It reads them only when it serves
+		// requests.
 		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 			presets.stores = deps.Stores
 			return apiserver.Hooks{}, nil

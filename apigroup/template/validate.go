@@ -29,7 +29,7 @@ func validateBody(template *templatev1.Template, at *field.Path) (errs field.Err
 		}
 	}
 	labels := make(map[string]string, len(template.ObjectLabels))
-	// Replace references, because a value can contain any character.
+	// Replace parameter references with a valid character, because the values are not known yet.
 	for key, value := range template.ObjectLabels {
 		labels[process.Replace(key, "x")] = process.Replace(value, "x")
 	}

@@ -48,7 +48,7 @@ func (m *mapping) ConvertToTable(ctx context.Context, object, options runtime.Ob
 	return m.table.ConvertToTable(ctx, object, options)
 }
 
-// read returns an object from one of the stores.
+// read returns a User or an Identity from its store. resource is "users" or "identities".
 func read[T runtime.Object](ctx context.Context, m *mapping, resource, name string) (T, error) {
 	object, err := m.stores[userv1.Resource(resource)].Get(ctx, name, &metav1.GetOptions{})
 	typed, _ := object.(T)
@@ -173,7 +173,8 @@ func (m *mapping) Delete(ctx context.Context, name string, validate rest.Validat
 	return success, true, m.removeIdentity(ctx, user.Name, name)
 }
 
-// ends returns the identity and the user of a mapping.
+// ends returns the identity and the user that a mapping refers to. If either does not exist, it
+// returns an Invalid error.
 func (m *mapping) ends(ctx context.Context, desired *userv1.UserIdentityMapping) (*userv1.Identity, *userv1.User, error) {
 	var errs field.ErrorList
 	identity, err := read[*userv1.Identity](ctx, m, "identities", desired.Identity.Name)

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// groupName returns the reasons why a group name is invalid. Names of virtual groups begin with
-// "system:".
+// groupName returns the reasons why a group name is invalid. Names that begin with "system:" are
+// reserved for virtual groups.
 func groupName(name string, prefix bool) []string {
 	reasons := apiserver.ValidPathSegment(name, prefix)
 	if strings.HasPrefix(name, "system:") {
@@ -21,8 +21,8 @@ func groupName(name string, prefix bool) []string {
 	return append(reasons, readable(name)...)
 }
 
-// userName returns the reasons why a user name is invalid. Names of service accounts and other
-// virtual users contain a colon.
+// userName returns the reasons why a user name is invalid. Names that contain a colon are reserved
+// for service accounts and other virtual users.
 func userName(name string, prefix bool) []string {
 	reasons := apiserver.ValidPathSegment(name, prefix)
 	if strings.Contains(name, ":") {

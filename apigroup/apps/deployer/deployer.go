@@ -1,9 +1,9 @@
 // Package deployer implements the program that runs in deployer pods. It runs one deployment of a
-// DeploymentConfig: it replaces the pods of the previous deployment with the pods of a
-// ReplicationController, and runs the hooks.
+// DeploymentConfig: it replaces the pods of the previous deployment with the pods of the new
+// deployment, which is a ReplicationController, and runs the hooks.
 //
-// It keeps all state in the API, so a killed deployer can be restarted: it continues from the
-// replica counts, and does not repeat a hook that already has a pod.
+// It keeps all state in the API. Therefore, a restarted deployer continues from the replica counts,
+// and does not repeat a hook that already has a pod.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.7.2.2 Deployments;
 // github.com/openshift/api/apps/v1 for the parameters.
@@ -39,7 +39,7 @@ type Deployer struct {
 	Out io.Writer
 }
 
-// run is the state of a single Run call. It is not kept if the deployer restarts.
+// run is the state of a single Run call. A restarted deployer begins with a new run.
 type run struct {
 	*Deployer
 	config  *appsv1.DeploymentConfig
@@ -107,8 +107,8 @@ func (r *run) markFailed(ctx context.Context, err error) error {
 	return err
 }
 
-// end calls record, which marks the deployment as complete or failed. It does not change a
-// deployment that has been canceled or has already finished.
+// end marks the deployment as complete or failed by calling record. It does not change a deployment
+// that has been canceled or has already finished.
 func (r *run) end(ctx context.Context, record func(*corev1.ReplicationController, time.Time)) error {
 	_, err := r.change(ctx, r.to, func(rc *corev1.ReplicationController) bool {
 		if rollout.Cancelled(rc) || rollout.Ended(rc) {
@@ -120,7 +120,7 @@ func (r *run) end(ctx context.Context, record func(*corev1.ReplicationController
 	return err
 }
 
-// read returns a deployment.
+// read returns the named deployment. It retries the request while the API server is unavailable.
 func (d *Deployer) read(ctx context.Context, name string) (rc *corev1.ReplicationController, err error) {
 	err = retryRequest(ctx, func() error {
 		rc, err = d.Core.ReplicationControllers(d.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -193,7 +193,7 @@ func (r *run) change(ctx context.Context, name string, do func(*corev1.Replicati
 	return rc, err
 }
 
-// scale scales a deployment and returns it.
+// scale sets a deployment's number of replicas and returns the updated deployment.
 func (r *run) scale(ctx context.Context, name string, replicas int32) (*corev1.ReplicationController, error) {
 	rc, err := r.change(ctx, name, func(rc *corev1.ReplicationController) bool {
 		same := ptr.Deref(rc.Spec.Replicas, 1) == replicas
@@ -206,8 +206,8 @@ func (r *run) scale(ctx context.Context, name string, replicas int32) (*corev1.R
 	return rc, nil
 }
 
-// seconds converts a parameter in seconds to a duration. If the parameter is not set, it returns
-// fallback seconds.
+// seconds converts an optional parameter in seconds to a duration. fallback is the default, in
+// seconds.
 func seconds(value *int64, fallback int64) time.Duration {
 	return time.Duration(ptr.Deref(value, fallback)) * time.Second
 }

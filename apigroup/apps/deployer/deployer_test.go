@@ -149,8 +149,8 @@ func (s *site) hook(action clienttesting.Action) (bool, runtime.Object, error) {
 	return false, nil, nil
 }
 
-// end removes the pods of web-1 if it has been scaled to zero. It runs when the deployer watches
-// pods.
+// end deletes web-1's pods if web-1 has been scaled to zero. The fake client calls it when the
+// deployer starts to watch pods.
 func (s *site) end(clienttesting.Action) (bool, watch.Interface, error) {
 	pods := corev1.SchemeGroupVersion.WithResource("pods")
 	client, err := s.client.Tracker().Watch(pods, "shop")

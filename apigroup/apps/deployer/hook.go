@@ -41,8 +41,8 @@ func (r *run) hook(ctx context.Context, name string, hook *appsv1.LifecycleHook)
 	return fmt.Errorf("run hook %q: %w", name, err)
 }
 
-// exec runs a hook's pod until it terminates. If the pod exists, an earlier run of this deployer
-// created it.
+// exec creates a hook's pod and waits until the pod terminates. If an earlier run of this deployer
+// has already created the pod, exec only waits.
 func (r *run) exec(ctx context.Context, name string, hook *appsv1.LifecycleHook) error {
 	to, err := r.read(ctx, r.to)
 	if err != nil {

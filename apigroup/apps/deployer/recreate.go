@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// recreate stops the old pods before it starts the new pods.
+// recreate runs a Recreate strategy: it stops the old pods before it starts the new pods.
 func (r *run) recreate(ctx context.Context, params appsv1.RecreateDeploymentStrategyParams) error {
 	if err := r.hook(ctx, "pre", params.Pre); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 
 // count holds the pod counts of the old or the new deployment.
 type count struct {
-	// desired is the number of pods in the spec.
+	// desired is the number of pods in the spec. available is the number of available pods.
 	desired, available int32
 	// complete means that the deployment's status is up to date.
 	complete bool
@@ -37,12 +37,12 @@ func (l limits) next(old, new count) (oldWanted, newWanted int32) {
 	return oldWanted, newWanted
 }
 
-// done reports whether the new pods have replaced the old ones.
+// done reports whether the new pods have replaced the old pods.
 func (l limits) done(old, new count) bool {
 	return old.desired == 0 && new.desired >= l.Desired && new.complete && new.available >= max(l.Minimum(), min(1, l.Desired))
 }
 
-// rolling replaces old pods with new ones in steps.
+// rolling runs a Rolling strategy: it replaces the old pods with new pods in steps.
 func (r *run) rolling(ctx context.Context, params appsv1.RollingDeploymentStrategyParams) error {
 	if err := r.hook(ctx, "pre", params.Pre); err != nil {
 		return err

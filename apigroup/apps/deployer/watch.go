@@ -28,7 +28,7 @@ func isSettled(rc *corev1.ReplicationController) bool {
 
 const (
 	// unavailableTimeout limits how long a request is retried while the API server is unavailable.
-	// A control plane that was killed restarts within seconds.
+	// The limit is generous: a control plane that was killed restarts within seconds.
 	unavailableTimeout = 5 * time.Minute
 	// unauthorizedTimeout limits how long a request is retried after 401 and 403 responses: an API
 	// server that has just started might not have loaded all RBAC rules yet.
@@ -151,7 +151,7 @@ func watchChanges[T any, P interface {
 	}
 }
 
-// deployments watches the configuration's ReplicationControllers.
+// deployments calls watchObjects for the configuration's ReplicationControllers.
 func (r *run) deployments(ctx context.Context, see func(map[string]*corev1.ReplicationController) (bool, error)) error {
 	client, options := r.Core.ReplicationControllers(r.Namespace), metav1.ListOptions{LabelSelector: rollout.Selector(r.config.Name).String()}
 	list := func(options metav1.ListOptions) ([]corev1.ReplicationController, string, error) {
@@ -182,7 +182,7 @@ func (r *run) logFailure(to *corev1.ReplicationController) {
 	r.failure = message
 }
 
-// pods watches the pods that match options.
+// pods calls watchObjects for the pods that match options.
 func (r *run) pods(ctx context.Context, options metav1.ListOptions, see func(byName map[string]*corev1.Pod) (bool, error)) error {
 	client := r.Core.Pods(r.Namespace)
 	list := func(options metav1.ListOptions) ([]corev1.Pod, string, error) {
@@ -195,7 +195,7 @@ func (r *run) pods(ctx context.Context, options metav1.ListOptions, see func(byN
 	return watchObjects(ctx, options, list, client.Watch, see)
 }
 
-// selectName selects one object.
+// selectName returns options that select the object with the given name.
 func selectName(name string) metav1.ListOptions {
 	return metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
 }

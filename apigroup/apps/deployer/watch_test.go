@@ -12,7 +12,7 @@ import (
 )
 
 // TestStaleEventsAreSkipped checks that the deployer does not repeat a step because of an event
-// from before that step.
+// that precedes the step.
 func TestStaleEventsAreSkipped(t *testing.T) {
 	t.Parallel()
 	of := func(uid types.UID, generation int64) *corev1.ReplicationController {

@@ -100,8 +100,8 @@ func versionOf(deployments []*corev1.ReplicationController, version int64) *core
 	return nil
 }
 
-// trigger increments the version and returns true if a trigger requires a new deployment. The
-// status update causes another reconcile.
+// trigger increments the version if a trigger requires a new deployment, and reports whether it has
+// done so. The status update causes another reconcile, which creates the deployment.
 func (l *configController) trigger(ctx context.Context, dc *appsv1.DeploymentConfig, latest *corev1.ReplicationController, deployments []*corev1.ReplicationController) (bool, error) {
 	if len(unresolved(dc.Spec.Template)) > 0 {
 		return false, nil
@@ -184,8 +184,8 @@ func (l *configController) checkExisting(ctx context.Context, dc *appsv1.Deploym
 	return fmt.Errorf("create deployment %q: a replication controller with this name exists and has another owner: delete it", name)
 }
 
-// scaleAll scales the active deployment to the desired number of pods (0 if dc is a test), and all
-// other finished deployments to 0.
+// scaleAll scales the active deployment to the desired number of pods, or to 0 if dc.Spec.Test is
+// set. It scales all other finished deployments to 0.
 func (l *configController) scaleAll(ctx context.Context, dc *appsv1.DeploymentConfig, newestFirst []*corev1.ReplicationController) error {
 	active := rollout.Active(newestFirst)
 	for _, rc := range newestFirst {

@@ -19,8 +19,8 @@ const account = "deployer"
 
 // setToken adds environment variables that contain the API token of the deployer's service account.
 // A token volume would double the time that the pod takes to start, because the kubelet checks only
-// every 300 ms whether volumes are mounted. OpenShift 3 mounted the same token. If the account has
-// no token yet, setToken adds nothing, and the pod has a token volume.
+// every 300 ms whether volumes are mounted. OpenShift 3 mounted the same token as a volume. If the
+// account has no token yet, setToken adds no variables, and the pod has a token volume.
 func (l *deployerController) setToken(ctx context.Context, namespace string, pod *corev1.PodSpec) error {
 	token, err := l.token(ctx, namespace)
 	if err != nil || token == "" {
@@ -34,7 +34,7 @@ func (l *deployerController) setToken(ctx context.Context, namespace string, pod
 }
 
 // token returns the name of the secret that contains the API token of the deployer's service
-// account, or "".
+// account, or "" if the account has no such secret.
 func (l *deployerController) token(ctx context.Context, namespace string) (string, error) {
 	serviceAccount, err := l.core.ServiceAccounts(namespace).Get(ctx, account, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

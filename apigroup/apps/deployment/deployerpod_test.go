@@ -11,8 +11,9 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// TestDeployerPodHasTokenInEnvironment also checks that the pod has the usual token volume if the
-// account has no token secret, or if the pod uses another account.
+// TestDeployerPodHasTokenInEnvironment checks how a deployer pod gets its API token. The pod has
+// the usual token volume only if the account has no token secret, or if the pod uses another
+// account.
 func TestDeployerPodHasTokenInEnvironment(t *testing.T) {
 	token := func(name, of string, data map[string][]byte) *corev1.Secret {
 		return &corev1.Secret{

@@ -115,7 +115,7 @@ func (l *deployerController) reportFailure(ctx context.Context, rc *corev1.Repli
 func (l *deployerController) firstStep(ctx context.Context, rc *corev1.ReplicationController, config *appsv1.DeploymentConfig) error {
 	desired, err := rollout.Desired(rc)
 	if err != nil {
-		return nil // the deployer reports it
+		return nil // the deployer reports the error
 	}
 	all, err := l.deployments.ReplicationControllers(rc.Namespace).List(rollout.Selector(config.Name))
 	if err != nil {

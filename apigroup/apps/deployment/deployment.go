@@ -1,7 +1,7 @@
-// Package deployment contains the DeploymentConfig controllers. The first creates a
-// ReplicationController for each version and scales it, the second runs deployer pods, and the
-// third updates images in configurations. They keep all state in the API, so they can be restarted
-// at any time.
+// Package deployment contains the DeploymentConfig controllers. configController creates a
+// ReplicationController for each version and scales it, deployerController runs deployer pods, and
+// imageChangeController updates images in configurations. They keep all state in the API, so they
+// can be restarted at any time.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.7.2 and 3.6.6; the phases, annotations
 // and conditions are the same as in OpenShift 3.11.
@@ -41,8 +41,8 @@ const minBackoff = 50 * time.Millisecond
 // Run runs the controllers until ctx is done. It calls ready when the caches have synced.
 func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	kube := c.Deps.Kube
-	// creator uses OpenShift's service account for deployments. The pods that creator creates use
-	// the security context constraints that their own service account is allowed to use.
+	// creator acts as OpenShift's service account for deployments. The pods that it creates use the
+	// security context constraints that their own service account is allowed to use.
 	creator, err := c.Deps.AsServiceAccount("openshift-infra", "deployment-controller")
 	if err != nil {
 		return fmt.Errorf("create client for deployments: %w", err)

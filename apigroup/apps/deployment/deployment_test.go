@@ -163,7 +163,7 @@ func TestCanceledDeploymentIsStopped(t *testing.T) {
 				t.Errorf("pod %s is %+v, %v", name, pod, err)
 			}
 		}
-		want := appsv1.DeploymentStatusRunning // the phase remains until the pod has ended
+		want := appsv1.DeploymentStatusRunning // the phase changes only when the pod has terminated
 		if phase == appsv1.DeploymentStatusNew {
 			want = appsv1.DeploymentStatusFailed
 		}

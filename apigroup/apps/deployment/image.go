@@ -111,7 +111,7 @@ func (l *imageChangeController) readable(ctx context.Context, dc *appsv1.Deploym
 	return streams, nil
 }
 
-// report reports missing access in an event and in a condition. If forbidden is empty, it removes
+// report records missing access in an event and in a condition. If forbidden is empty, it removes
 // the condition.
 func (l *imageChangeController) report(ctx context.Context, dc *appsv1.DeploymentConfig, forbidden string) error {
 	next := dc.DeepCopy()

@@ -16,7 +16,7 @@ type Limits struct {
 }
 
 // RollingLimits calculates the limits for a number of pods. It rounds a percentage up for the
-// surge, and down for unavailable pods, as in OpenShift 3.11. If both are 0, one pod can be
+// surge, and down for unavailable pods, as in OpenShift 3.11. If both limits are 0, one pod can be
 // unavailable, because otherwise the deployment could not progress.
 func RollingLimits(desired int32, params *appsv1.RollingDeploymentStrategyParams) (Limits, error) {
 	quarter := intstr.FromString("25%")

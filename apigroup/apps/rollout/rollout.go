@@ -23,8 +23,8 @@ import (
 
 // Names that github.com/openshift/api does not define.
 const (
-	// ConfigLabel is the label of a deployment's pods, and part of its selector. Its value is the name
-	// of the configuration.
+	// ConfigLabel is the label of a deployment's pods, and part of its selector. Its value is the
+	// name of the configuration.
 	ConfigLabel = "deploymentconfig"
 	// DeploymentLabel is also a label of a deployment's pods, and part of its selector. Its value
 	// is the name of the ReplicationController.
@@ -34,8 +34,8 @@ const (
 	DeploymentAnnotation = "openshift.io/deployment.name"
 	// DesiredAnnotation contains the number of pods that the deployment has when it is complete.
 	DesiredAnnotation = "kubectl.kubernetes.io/desired-replicas"
-	// OriginalAnnotation contains the number of pods that the previous deployment had before the
-	// next deployment started.
+	// OriginalAnnotation contains the number of pods that a deployment had before the next
+	// deployment started to replace them.
 	OriginalAnnotation = "kubectl.kubernetes.io/original-replicas"
 	// ImageLabel is the label of nodes that have the image of deployer pods. A new node does not
 	// have the image for the first few seconds, so deployer pods are scheduled only to nodes with
@@ -89,15 +89,16 @@ func DeployerSelector(deployment string) labels.Selector {
 	return labels.SelectorFromSet(labels.Set{appsv1.DeployerPodForDeploymentLabel: deployment})
 }
 
-// ConfigOf returns the name of a deployment's configuration, or "" for any other
-// ReplicationController.
+// ConfigOf returns the name of a deployment's configuration, or "" if the ReplicationController is
+// not a deployment.
 func ConfigOf(rc *corev1.ReplicationController) string {
 	return rc.Annotations[appsv1.DeploymentConfigAnnotation]
 }
 
-// Version returns the version of a deployment, or 0 for any other ReplicationController.
+// Version returns the version of a deployment, or 0 if the ReplicationController is not a
+// deployment.
 func Version(rc *corev1.ReplicationController) int64 {
-	// The version is 0 if the annotation is missing.
+	// If the annotation is missing, ParseInt returns 0.
 	version, _ := strconv.ParseInt(rc.Annotations[appsv1.DeploymentVersionAnnotation], 10, 64)
 	return version
 }
@@ -185,9 +186,9 @@ func HasTrigger(dc *appsv1.DeploymentConfig, of appsv1.DeploymentTriggerType) bo
 	return slices.ContainsFunc(dc.Spec.Triggers, func(t appsv1.DeploymentTriggerPolicy) bool { return t.Type == of })
 }
 
-// Owns reports whether a pod is the deployer pod or a hook pod of a deployment. It ignores names
-// and labels, because an earlier deployment might have had the same name, and users can set names
-// and labels.
+// Owns reports whether a pod is the deployer pod or a hook pod of a deployment. It compares UIDs
+// instead of names and labels, because an earlier deployment might have had the same name, and
+// users can set names and labels.
 func Owns(rc *corev1.ReplicationController, pod *corev1.Pod) bool {
 	return slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == rc.UID })
 }

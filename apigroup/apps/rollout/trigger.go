@@ -11,8 +11,8 @@ import (
 // the configuration of the latest deployment, or nil.
 //
 // The first deployment waits until each ImageChange trigger has an image. A later deployment
-// requires a template change: a new image of an automatic ImageChange trigger, or any change if
-// there is a ConfigChange trigger.
+// requires a template change: a new image of an automatic ImageChange trigger or, if the
+// configuration has a ConfigChange trigger, any change.
 func Causes(dc, last *appsv1.DeploymentConfig) []appsv1.DeploymentCause {
 	byConfig := []appsv1.DeploymentCause{{Type: appsv1.DeploymentTriggerOnConfigChange}}
 	hasConfig := HasTrigger(dc, appsv1.DeploymentTriggerOnConfigChange)

@@ -32,7 +32,7 @@ type buildController struct {
 	core     coreclient.CoreV1Interface
 	creator  coreclient.PodsGetter // creates pods with the permissions of its service account
 	client   buildclient.BuildsGetter
-	indexer  cache.Indexer // contains builds, with buildIndexers
+	indexer  cache.Indexer // contains builds, and has the indexers of buildIndexers
 	builds   buildlisters.BuildLister
 	pods     corelisters.PodLister
 	services corelisters.ServiceLister
@@ -134,7 +134,8 @@ func (l *buildController) createPod(ctx context.Context, build *buildv1.Build) e
 		l.events.Eventf(build, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
 		return l.setPending(ctx, build, &reasonError{
 			reason: buildv1.StatusReasonCannotCreateBuildPod, message: "Failed creating build pod.", cause: fmt.Errorf("create build pod %q: %w", pod.Name, err),
-			// A retry cannot succeed, because the pod's spec would be the same.
+			// A pod that the API server rejects as invalid stays invalid, so a retry cannot
+			// succeed.
 			final: apierrors.IsInvalid(err),
 		})
 	}
@@ -169,7 +170,7 @@ func (l *buildController) setPending(ctx context.Context, build *buildv1.Build, 
 		return l.end(ctx, build, outcome{buildv1.BuildPhaseError, reason.reason, reason.message + " " + reason.cause.Error()})
 	}
 	message := reason.message
-	// The error contains the name of the quota or policy.
+	// Add the error, because it names the quota or policy that rejects the pod.
 	if reason.reason == buildv1.StatusReasonCannotCreateBuildPod {
 		message += " " + reason.cause.Error()
 	}
@@ -235,7 +236,7 @@ func (l *buildController) podOf(ctx context.Context, build *buildv1.Build) (*cor
 	return pod, nil
 }
 
-// cancel deletes a canceled build's pod.
+// cancel deletes a canceled build's pod and sets the build's final status.
 func (l *buildController) cancel(ctx context.Context, build *buildv1.Build) error {
 	pod, err := l.podOf(ctx, build)
 	if err != nil {
@@ -253,11 +254,12 @@ func (l *buildController) cancel(ctx context.Context, build *buildv1.Build) erro
 const podEndTimeout = time.Minute
 
 // removeLatePod deletes a finished build's pod if the pod is still running, for example because a
-// user set the build's phase. It keeps a pod that has exited, and the pod's log.
+// user set the build's phase. It keeps a pod that has exited, so that the pod's log remains
+// available.
 func (l *buildController) removeLatePod(ctx context.Context, build *buildv1.Build) error {
 	pod, err := l.pods.Pods(build.Namespace).Get(instantiate.PodName(build.Name))
 	if err != nil || !metav1.IsControlledBy(pod, build) || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-		return nil // the cache returns only NotFound
+		return nil // the only possible error is NotFound
 	}
 	if end := build.Status.CompletionTimestamp; end != nil && build.Status.Phase == buildv1.BuildPhaseComplete {
 		if remaining := podEndTimeout - time.Since(end.Time); remaining > 0 {
@@ -267,7 +269,7 @@ func (l *buildController) removeLatePod(ctx context.Context, build *buildv1.Buil
 	return l.deletePod(ctx, pod)
 }
 
-// deletePod deletes a build's pod.
+// deletePod deletes a build's pod, unless the pod is already terminating.
 func (l *buildController) deletePod(ctx context.Context, pod *corev1.Pod) error {
 	if pod.DeletionTimestamp != nil {
 		return nil

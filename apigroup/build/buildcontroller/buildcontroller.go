@@ -1,7 +1,7 @@
-// Package buildcontroller contains the build controllers. The first instantiates the first build of
-// each configuration and deletes old builds, the second instantiates builds when an image changes,
-// and the third runs builds in pods. They keep all state in the API, so they can be restarted at
-// any time.
+// Package buildcontroller contains the build controllers. configController instantiates each
+// configuration's first build and deletes old builds, imageChangeController instantiates builds
+// when an image changes, and buildController runs builds in pods. They keep all state in the API,
+// so they can be restarted at any time.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds, and 3.11 Cluster
 // Administration, chapter 14; phases, reasons and messages are the same as in OpenShift 3.11.

@@ -20,8 +20,8 @@ const maxCacheBytes = 1 << 40
 
 // mountCache adds a volume that stores the layers and sources of the configuration's earlier
 // builds. The driver isolates different projects' volumes from each other. A recreated
-// configuration uses a new volume. Custom builds have no cache volume. No build has a cache volume
-// while any node lacks the driver.
+// configuration uses a new volume. Custom builds have no cache volume, and no build has one while
+// any node lacks the driver.
 func (m *podFactory) mountCache(ctx context.Context, pod *corev1.Pod, build *buildv1.Build) error {
 	name := instantiate.ConfigOf(build)
 	if m.CacheDriver == "" || name == "" || build.Spec.Strategy.CustomStrategy != nil {
@@ -45,8 +45,9 @@ func (m *podFactory) mountCache(ctx context.Context, pod *corev1.Pod, build *bui
 }
 
 // allNodesHaveDriver reports whether all nodes have the driver's label. A pod on a node without the
-// driver would wait for the driver forever. While a node or its driver restarts, the CSINode does
-// not list the driver, but the node keeps its label, and the pod waits for the driver.
+// driver would wait for the driver forever. The label is checked instead of the CSINode, because
+// the CSINode does not list the driver while the node or the driver restarts. In that case, the pod
+// only has to wait for the end of the restart.
 func (m *podFactory) allNodesHaveDriver(ctx context.Context) (bool, error) {
 	nodes, err := m.nodes.Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 type configController struct {
 	client  buildclient.BuildV1Interface
 	configs buildlisters.BuildConfigLister
-	indexer cache.Indexer // contains builds, with buildIndexers
+	indexer cache.Indexer // contains builds, and has the indexers of buildIndexers
 	events  record.EventRecorder
 }
 

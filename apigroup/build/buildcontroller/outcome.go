@@ -31,9 +31,10 @@ func canceledOutcome(build *buildv1.Build) outcome {
 	return outcome{buildv1.BuildPhaseCancelled, buildv1.StatusReasonCancelledBuild, "The build was cancelled by the user."}
 }
 
-// isPushed reports whether Slipway's builder has reported the pushed image. This report is the
-// builder's last action. Only one or two seconds later does the kubelet report that the pod has
-// exited. The result is false for a custom builder, which can continue after its report.
+// isPushed reports whether Slipway's builder has reported the pushed image, which is its last
+// action. The build is then complete, although the kubelet reports the pod's exit only one or two
+// seconds later. The result is false for a custom builder, because it can continue after its
+// report.
 func isPushed(build *buildv1.Build) bool {
 	status := &build.Status
 	return build.Spec.Strategy.CustomStrategy == nil && status.Reason == "" && status.Output.To != nil && status.Output.To.ImageDigest != ""
@@ -104,8 +105,9 @@ func result(build *buildv1.Build, pod *corev1.Pod) outcome {
 	return outcome{buildv1.BuildPhaseFailed, buildv1.StatusReasonGenericBuildFailed, "Generic Build failure - check logs for details."}
 }
 
-// isSucceeded reports whether all containers of a pod have succeeded. The kubelet updates the pod's
-// phase only a second later, after it has removed the pod sandbox.
+// isSucceeded reports whether all containers of a pod have succeeded. It does not use the pod's
+// phase, because the kubelet updates the phase a second later, after it has removed the pod
+// sandbox.
 func isSucceeded(pod *corev1.Pod) bool {
 	states := terminatedStates(pod)
 	return len(states) > 0 && len(states) == len(pod.Spec.Containers)+len(pod.Spec.InitContainers) &&

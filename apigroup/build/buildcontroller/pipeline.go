@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// The image stream tag of the image that runs Jenkinsfiles, and the container's name.
+// The image stream tag of the program that runs Jenkinsfiles, and the name of its container.
 const runnerNamespace, runnerStream, runnerTag, runnerContainer = "openshift", "pipeline-runner", "latest", "pipeline"
 
 // errNoRunner is the reason why a pipeline waits if the cluster has no runner image.
@@ -39,14 +39,14 @@ func (l *buildController) servedByJenkins(build *buildv1.Build) bool {
 	return phase == buildv1.BuildPhasePending || phase == buildv1.BuildPhaseRunning || l.hasJenkins(build.Namespace)
 }
 
-// jenkinsCancels reports whether Jenkins sets the phase of a pipeline if a user cancels it.
+// jenkinsCancels reports whether Jenkins sets a pipeline's phase after a user cancels the pipeline.
 func (l *buildController) jenkinsCancels(build *buildv1.Build) bool {
 	return build.Status.Phase != buildv1.BuildPhaseNew && l.hasJenkins(build.Namespace)
 }
 
 func (l *buildController) hasJenkins(namespace string) bool {
 	_, err := l.services.Services(namespace).Get(l.JenkinsService)
-	return err == nil // the cache returns only NotFound
+	return err == nil // the only possible error is NotFound
 }
 
 // instanceRequeueInterval is how often a waiting pipeline checks whether the TemplateInstance of
@@ -54,8 +54,8 @@ func (l *buildController) hasJenkins(namespace string) bool {
 const instanceRequeueInterval = 30 * time.Second
 
 // awaitJenkins requeues a pipeline that must wait for the Jenkins service of its project, which a
-// TemplateInstance creates. If the TemplateInstance has failed, the pipeline gets an event.
-// awaitJenkins does not read a cache, which can be older than the pipeline.
+// TemplateInstance creates. If the TemplateInstance has failed, awaitJenkins records an event for
+// the pipeline. It does not use caches, because they can be older than the pipeline.
 func (l *buildController) awaitJenkins(ctx context.Context, build *buildv1.Build) error {
 	if !l.JenkinsProvisioned || build.Spec.Strategy.JenkinsPipelineStrategy == nil {
 		return nil
@@ -82,9 +82,10 @@ func (l *buildController) awaitJenkins(ctx context.Context, build *buildv1.Build
 	return controller.RequeueAfter(instanceRequeueInterval)
 }
 
-// keysOfJenkins returns the keys of unfinished pipelines when a Jenkins service changes. Without
-// the service, Slipway's Jenkinsfile runner runs those that Jenkins has not started. With the
-// service, they no longer block other builds of their configuration.
+// keysOfJenkins returns the keys of a project's unfinished pipelines after a change of its Jenkins
+// service. If the service was deleted, Slipway's Jenkinsfile runner runs the pipelines that Jenkins
+// has not started. If the service was created, the pipelines no longer block other builds of their
+// configuration.
 func (l *buildController) keysOfJenkins(object any) (keys []controller.Key) {
 	service := object.(*corev1.Service)
 	if service.Name != l.JenkinsService {
@@ -103,7 +104,8 @@ func (l *buildController) keysOfJenkins(object any) (keys []controller.Key) {
 	return keys
 }
 
-// runnerImage returns the image that runs Jenkinsfiles.
+// runnerImage returns the image that runs Jenkinsfiles. If the cluster has no such image, the error
+// wraps errNoRunner.
 func (m *podFactory) runnerImage() (string, error) {
 	stream, err := m.streams.ImageStreams(runnerNamespace).Get(runnerStream)
 	if err != nil && !apierrors.IsNotFound(err) {

@@ -134,7 +134,7 @@ func (m *podFactory) resolve(ctx context.Context, build *buildv1.Build) error {
 	return nil
 }
 
-// container returns the container of a build's pod.
+// container returns the container of a build's pod. Its name and image depend on the strategy.
 func (m *podFactory) container(build *buildv1.Build) (corev1.Container, error) {
 	strategy := &build.Spec.Strategy
 	container := corev1.Container{
@@ -169,7 +169,8 @@ func (m *podFactory) container(build *buildv1.Build) (corev1.Container, error) {
 	return container, err
 }
 
-// environment returns the environment variables of a build's container.
+// environment returns the environment variables of a build's container: the strategy's variables
+// and the platform's variables, which take precedence.
 func (m *podFactory) environment(build *buildv1.Build) ([]corev1.EnvVar, error) {
 	text, err := json.Marshal(build)
 	if err != nil {

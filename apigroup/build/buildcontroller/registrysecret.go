@@ -103,7 +103,7 @@ func matchingSecret(secrets []corev1.Secret, image string) *corev1.LocalObjectRe
 		return nil // the builder reports the error
 	}
 	for _, secret := range secrets {
-		// An invalid secret provides no credentials.
+		// Ignore the error, because an invalid secret provides no credentials.
 		chain, _ := registryclient.KeychainOf([]corev1.Secret{secret})
 		if auth, err := chain.Resolve(reference.Context()); err == nil && auth != authn.Anonymous {
 			return &corev1.LocalObjectReference{Name: secret.Name}

@@ -57,8 +57,9 @@ func (l *buildController) siblingBuilds(build *buildv1.Build) (builds []*buildv1
 // build is reconciled when the previous build finishes.
 const requeueInterval = 5 * time.Minute
 
-// errBehind means that a build waits for another waiting build. It is not requeued: the builds of a
-// configuration start one after another, and a user can create thousands.
+// errBehind means that a build waits for another waiting build. The controller does not requeue the
+// build periodically, because a user can create thousands of builds, and they start one after
+// another.
 var errBehind = errors.New("an earlier build is waiting")
 
 // mustWait applies the run policy: it reports whether a build must wait for other builds of its
@@ -118,8 +119,8 @@ func (l *buildController) isWaiting(build *buildv1.Build) bool {
 	return l.blocksOthers(build) && build.Status.Phase == buildv1.BuildPhaseNew && !build.Status.Cancelled
 }
 
-// nextPrefix is the prefix of the names in keys that stand for a configuration's next builds. No
-// build's name contains a slash.
+// nextPrefix is the prefix of the names in keys that represent a configuration's next builds. These
+// keys differ from builds' keys, because a build's name cannot contain a slash.
 const nextPrefix = "next/"
 
 func nextKey(namespace, config string) controller.Key {
@@ -127,8 +128,8 @@ func nextKey(namespace, config string) controller.Key {
 }
 
 // keysWithNext returns a build's key and, if the build does not block other builds, the key of its
-// configuration's next builds. It does not read other builds: it runs for each change of any user's
-// builds, one after another.
+// configuration's next builds. It does not read other builds, because it runs sequentially for each
+// change of any user's builds.
 func (l *buildController) keysWithNext(object any) []controller.Key {
 	build := object.(*buildv1.Build)
 	keys := []controller.Key{cache.MetaObjectToName(build)}

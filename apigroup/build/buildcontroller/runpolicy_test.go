@@ -51,7 +51,7 @@ func TestPipelineOfJenkinsBlocksNoBuildAndCanBeCanceled(t *testing.T) {
 	}
 }
 
-// Jenkins stops a run only while the build has an active phase.
+// The build must keep its active phase, because otherwise Jenkins does not stop the run.
 func TestCanceledRunOfJenkinsKeepsItsPhase(t *testing.T) {
 	for _, phase := range []buildv1.BuildPhase{buildv1.BuildPhasePending, buildv1.BuildPhaseRunning} {
 		pipeline := asPipeline(numbered(1, phase, "Serial"))
@@ -101,7 +101,8 @@ func service(name string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}
 }
 
-// When Jenkins takes over a waiting pipeline, no other event starts a build that waits behind it.
+// When Jenkins starts to run a waiting pipeline, the builds that wait for the pipeline must be
+// enqueued, because no other event enqueues them.
 func TestServiceOfJenkinsEnqueuesBuildBehindPipeline(t *testing.T) {
 	loop := newLoop(t, []*buildv1.Build{asPipeline(numbered(1, "New", "Serial")), numbered(2, "New", "Serial"), numbered(3, "New", "Serial")})
 	addJenkins(t, loop)
@@ -258,8 +259,8 @@ func (c *countingIndexer) ByIndex(name, value string) ([]any, error) {
 	return c.Indexer.ByIndex(name, value)
 }
 
-// A user can create thousands of builds of one configuration. Each change of a build must not read
-// all of them, and waiting builds must not do so again and again.
+// A user can create thousands of builds of one configuration. Therefore, a change of one build must
+// not list all builds, and waiting builds must not list them repeatedly.
 func TestManyBuildsDoNotOccupyController(t *testing.T) {
 	ended := numbered(1, "Complete", "Serial")
 	loop := newLoop(t, []*buildv1.Build{ended, numbered(2, "Running", "Serial"), numbered(3, "New", "Serial"), numbered(4, "New", "Serial")})

@@ -18,7 +18,7 @@ func TestBuilderCapabilities(t *testing.T) {
 	for _, tt := range []struct {
 		build *buildv1.Build
 		image string
-		first int // init containers
+		first int // number of init containers
 	}{{standard, m.Image, 0}, {custom, "custom:1", 1}} {
 		pod, _, err := m.pod(t.Context(), tt.build)
 		if err != nil {

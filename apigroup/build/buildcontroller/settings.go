@@ -84,8 +84,8 @@ func (s *Settings) applyTo(spec *buildv1.BuildSpec) {
 }
 
 // withoutEmpty removes an empty environment variable from env if defaults contains a value for the
-// variable. A template sets a variable to "" if a parameter has no value. An empty proxy variable
-// is kept: it means that the build uses no proxy.
+// variable, because a template sets a variable to "" if a parameter has no value. It keeps an empty
+// proxy variable, which means that the build uses no proxy.
 func withoutEmpty(env, defaults []corev1.EnvVar) []corev1.EnvVar {
 	return slices.DeleteFunc(slices.Clone(env), func(v corev1.EnvVar) bool {
 		return v.Value == "" && v.ValueFrom == nil && !strings.HasSuffix(strings.ToLower(v.Name), "_proxy") &&
@@ -105,8 +105,8 @@ func setDefault(value **string, defaultValue string) {
 	}
 }
 
-// with returns a map with the entries of both maps. The entries in others take precedence over
-// those in entries.
+// with returns a map with the entries of both maps. The values in others take precedence over the
+// values in entries.
 func with(entries, others map[string]string) map[string]string {
 	result := map[string]string{}
 	maps.Copy(result, entries)

@@ -14,8 +14,8 @@ import (
 )
 
 // streamAccess checks whether builds are allowed to access image streams in other projects. The
-// controllers can read all projects. Without this check, a build would disclose other projects'
-// content to users who cannot read those projects.
+// check is necessary because the controllers can read all projects. Without it, a build would
+// disclose other projects' content to users who cannot read those projects.
 type streamAccess struct {
 	reviews authorizationclient.SubjectAccessReviewsGetter
 }

@@ -76,7 +76,7 @@ type view struct {
 	reading map[string]bool
 }
 
-// read reads the directory that a request specifies.
+// read returns the Source of the directory that a request specifies.
 func (v *view) read(ctx context.Context, r *http.Request) (any, error) {
 	query := r.URL.Query()
 	who, ok := request.UserFrom(ctx)

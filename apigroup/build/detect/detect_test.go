@@ -101,7 +101,7 @@ func TestPrivateRepositoryIsReadWithSourceSecret(t *testing.T) {
 		}
 		git.ServeHTTP(w, r)
 	}))
-	// The server would log handshakes that clients abort.
+	// Discard the server's log, which would contain the handshakes that clients abort.
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	t.Cleanup(server.Close)
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})

@@ -23,7 +23,7 @@ const (
 // baseVariable is the environment variable that contains the base image for custom builders.
 const baseVariable = "OPENSHIFT_CUSTOM_BUILD_BASE_IMAGE"
 
-// Images returns an image stream, or nil if the stream does not exist.
+// Images looks up an image stream. It returns nil if the stream does not exist.
 type Images func(namespace, name string) (*imagev1.ImageStream, error)
 
 // Resolve returns the pull spec of the image that a reference currently refers to. namespace is the
@@ -173,11 +173,11 @@ func UpdateTriggers(config *buildv1.BuildConfig, request *buildv1.BuildRequest, 
 			continue
 		}
 		image, err := images.Resolve(config.Namespace, tag)
-		switch { // a tag can have no image yet
+		switch { // the tag might not have an image yet
 		case err == nil:
 			trigger.LastTriggeredImageID = image
 		case trigger.From == nil:
-			trigger.LastTriggeredImageID = "" // a build would use the image of the earlier tag
+			trigger.LastTriggeredImageID = "" // otherwise, builds would use the earlier tag's image
 		}
 	}
 	return already

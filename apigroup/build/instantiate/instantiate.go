@@ -74,14 +74,14 @@ func ConfigOf(build *buildv1.Build) string {
 }
 
 // Number returns a build's number within its configuration, or 0 if the build has no number. If
-// Jenkins' sync plugin has removed the annotation with the number, Number takes the number from the
+// Jenkins' sync plugin has removed the annotation that contains the number, Number parses the
 // build's name.
 func Number(build *buildv1.Build) int64 {
 	text, ok := build.Annotations[buildv1.BuildNumberAnnotation]
 	if !ok {
 		text, _ = strings.CutPrefix(build.Name, ConfigOf(build)+"-")
 	}
-	// The number is 0 if the text is not a number.
+	// ParseInt returns 0 if the text is not a number.
 	number, _ := strconv.ParseInt(text, 10, 64)
 	return number
 }
@@ -200,8 +200,8 @@ func Override(env, with []corev1.EnvVar) []corev1.EnvVar {
 }
 
 // Clone returns a build with the inputs of an earlier build. number is the configuration's next
-// build number. If number is 0, there is no configuration, and the clone's name is the earlier
-// build's name with a suffix.
+// build number, or 0 if the build has no configuration. In that case, the clone's name is the
+// earlier build's name with a suffix.
 func Clone(old *buildv1.Build, request *buildv1.BuildRequest, number int64, suffix string) *buildv1.Build {
 	build := &buildv1.Build{
 		ObjectMeta: metav1.ObjectMeta{

@@ -115,7 +115,7 @@ func Generic(call Call, git *buildv1.GitBuildSource) (Event, error) {
 		variables = slices.Concat(variables, event.Options.BuildArgs)
 	}
 	for _, variable := range variables {
-		if variable.ValueFrom != nil { // a caller must not read secrets of the project
+		if variable.ValueFrom != nil { // a caller must not read the project's secrets
 			return Event{}, fmt.Errorf("variable %q has no value: a webhook does not support valueFrom", variable.Name)
 		}
 	}
@@ -147,7 +147,8 @@ const (
 	maxYAMLBytes = 256 << 10
 )
 
-// decode decodes a JSON body.
+// decode decodes the JSON body of a call. It rejects other content types, and bodies that contain
+// too many values.
 func decode(call Call, into any) error {
 	if media, _, err := mime.ParseMediaType(call.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return fmt.Errorf("non-parseable Content-Type %q: send application/json", call.Header.Get("Content-Type"))

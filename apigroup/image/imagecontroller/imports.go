@@ -25,14 +25,14 @@ import (
 const checkAnnotation = "openshift.io/image.dockerRepositoryCheck"
 
 // importController returns the controller that imports the images that tags refer to. It imports an
-// image after its tag has changed, and periodically if the tag requires it.
+// image after its tag has changed, and periodically if the tag is scheduled.
 func (s *Streams) importController(client imageclient.ImageV1Interface, streams, namespaces cache.SharedIndexInformer) controller.Controller {
 	limit, running := s.limiter(), &running{}
 	return controller.Controller{
 		Name:    "image-import",
 		Watches: []controller.Watch{{Informer: streams}},
 		Reads:   []cache.SharedIndexInformer{namespaces},
-		Workers: 16, // imports mostly wait for registries, and each owner has few
+		Workers: 16, // imports mostly wait for registries, and maxRunning limits each owner
 		Reconcile: func(ctx context.Context, key controller.Key) error {
 			existing := stream(streams, key)
 			if existing == nil || existing.DeletionTimestamp != nil {

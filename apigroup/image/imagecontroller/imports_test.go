@@ -192,7 +192,7 @@ func TestImportsOfAllProjectsOfUserCountTogether(t *testing.T) {
 	}
 	var reconcile func(project string) error
 	var running []string
-	// While an import runs, the streams of the other projects are reconciled.
+	// While an import runs, reconcile the streams of the other projects.
 	finished := false
 	client := importCalls{create: func(project string) {
 		running = append(running, project)

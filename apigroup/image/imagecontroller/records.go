@@ -21,9 +21,9 @@ import (
 )
 
 // records handles the image records that deleted projects created. It reassigns a record to a
-// project that uses the image, so the record counts toward that project's limit. If no image stream
-// uses the image, it deletes the record, unless the image is in the cluster's registry. The
-// registry deletes its own images' records.
+// project that uses the image, so that the record counts toward that project's limit. If no image
+// stream uses the image, it deletes the record, unless the image is in the cluster's registry,
+// which deletes the records of its own images.
 type records struct {
 	streams, images, namespaces cache.SharedIndexInformer
 	kube                        kubernetes.Interface
@@ -85,9 +85,9 @@ func (r *records) reconcile(ctx context.Context, project string) error {
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	// The API server limits the rate, in bytes, at which this controller can rewrite records. It does
-	// not limit deletions, so deletions come first. If a request fails, the next attempt handles the
-	// remaining records.
+	// The API server limits the rate, in bytes, at which this controller can rewrite records. It
+	// does not limit deletions, so deletions come first. If a request fails, the next attempt
+	// handles the remaining records.
 	users := r.users(project)
 	slices.SortStableFunc(created, func(a, b any) int { return strings.Compare(users[nameOf(a)], users[nameOf(b)]) })
 	for _, object := range created {

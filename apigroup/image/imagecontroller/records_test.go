@@ -69,7 +69,7 @@ func TestRecordsOfDeletedProjectsAreRemoved(t *testing.T) {
 		}
 	}
 	fill(r.streams, streamOf("shop", "used"), streamOf("old", "own-stream"))
-	fill(r.namespaces, shop) // the cache is behind the new namespace
+	fill(r.namespaces, shop) // the cache does not contain the new namespace yet
 	for _, object := range objects {
 		fill(r.images, object)
 	}

@@ -48,7 +48,7 @@ func (t *triggerController) accountIn(object *unstructured.Unstructured) *corev1
 	return &corev1.PodSpec{ServiceAccountName: field("serviceAccountName"), DeprecatedServiceAccount: field("serviceAccount")}
 }
 
-// report reports a missing permission in an event and in a condition. If no permission is missing,
+// report records a missing permission in an event and in a condition. If no permission is missing,
 // it removes a stale condition. It returns the updated object, or nil if the object was deleted.
 func (t *triggerController) report(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured, forbidden string) (*unstructured.Unstructured, error) {
 	if forbidden != "" {

@@ -43,8 +43,8 @@ type trigger struct {
 type workload struct {
 	resource schema.GroupVersionResource
 	template []string // path of the kind's pod template
-	// conditions indicates whether the kind's status contains conditions and the kind's own controller
-	// keeps unknown conditions.
+	// conditions indicates whether the kind's status contains conditions and the kind's own
+	// controller keeps unknown conditions.
 	conditions bool
 }
 
@@ -67,8 +67,8 @@ type triggerController struct {
 	objects dynamic.Interface
 	check   pull.Check
 	events  record.EventRecorder
-	// reports holds the keys of objects that have a condition about a missing permission, so that the
-	// condition is removed when the triggers are removed.
+	// reports holds the keys of objects that have a condition about a missing permission, so that
+	// the condition is removed when the triggers are removed.
 	reports sync.Map
 }
 
@@ -123,7 +123,8 @@ func streamsOf(object any) (names []string) {
 	return names
 }
 
-// triggersOf decodes the annotation.
+// triggersOf decodes the triggers in an object's annotations. It returns nil if the annotation is
+// missing.
 func triggersOf(annotations map[string]string) (triggers []trigger, err error) {
 	text := annotations[Annotation]
 	if text == "" {
@@ -135,7 +136,8 @@ func triggersOf(annotations map[string]string) (triggers []trigger, err error) {
 	return triggers, nil
 }
 
-// stream returns the stream of a trigger.
+// stream returns the key of the stream that a trigger refers to. namespace is the default
+// namespace.
 func (t trigger) stream(namespace string) controller.Key {
 	if t.From.Namespace != "" {
 		namespace = t.From.Namespace
@@ -153,7 +155,7 @@ func (t *triggerController) reconcile(ctx context.Context, key controller.Key) e
 	triggers, err := triggersOf(object.(*metav1.PartialObjectMetadata).Annotations)
 	if err != nil {
 		slog.Warn("cannot apply image trigger", "resource", t.resource.Resource, "object", key.String(), "error", err)
-		return nil // retry when the annotation changes
+		return nil // a change of the annotation causes a retry
 	}
 	triggers = slices.DeleteFunc(triggers, func(candidate trigger) bool { return candidate.Paused || candidate.From.Kind != "ImageStreamTag" })
 	if _, ok := t.reports.Load(key); len(triggers) == 0 && !ok {

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// waitPeriod is how long an owner of projects is considered to be waiting after a request. The
-// streams of the projects repeat the request every postponeDelay.
+// waitPeriod is how long an owner of projects is considered to be waiting after a rejected request.
+// It is longer than postponeDelay, which is the interval at which the owner's streams repeat the
+// request.
 const waitPeriod = postponeDelay * 3 / 2
 
 // turns lets the owners of projects take turns with scheduled imports, whose rate is limited.
@@ -19,8 +20,8 @@ type turns struct {
 	asked, served map[string]time.Time
 }
 
-// take reports whether an owner's stream is imported now. This requires that accept returns true,
-// and that no waiting owner's last import is earlier than this owner's.
+// take reports whether to import an owner's stream now. It returns false if accept returns false,
+// or if another waiting owner's last import is earlier than this owner's.
 func (t *turns) take(owner string, now time.Time, accept func() bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

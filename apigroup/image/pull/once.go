@@ -6,9 +6,9 @@ import (
 	imagev1 "github.com/openshift/api/image/v1"
 )
 
-// MaxStreams is the maximum number of image streams that the API server reads for a request. A
-// stream can be several megabytes in size, and an object can have thousands of references to
-// images.
+// MaxStreams is the maximum number of image streams that the API server reads for a request. The
+// number is limited because a stream can be several megabytes in size, and an object can contain
+// thousands of image references.
 const MaxStreams = 100
 
 // Find returns an image stream, or nil if the stream does not exist.

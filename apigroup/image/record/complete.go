@@ -51,7 +51,7 @@ func knowsMore(image, verified *imagev1.Image) bool {
 		return !slices.Equal(image.DockerImageManifests, verified.DockerImageManifests) || after.Size > 0 && after.Size != before.Size
 	}
 	sameLayers := slices.Equal(image.DockerImageLayers, verified.DockerImageLayers)
-	if after.Config == nil && after.Architecture == "" { // a manifest without its configuration
+	if after.Config == nil && after.Architecture == "" { // the verified record has no configuration
 		return len(verified.DockerImageLayers) > 0 && !sameLayers
 	}
 	return !sameLayers || !apiequality.Semantic.DeepEqual(before, after) || image.DockerImageManifestMediaType != verified.DockerImageManifestMediaType

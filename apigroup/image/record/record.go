@@ -32,7 +32,8 @@ const (
 	// ManifestStored, if "true", means that the manifest is stored in the registry and not in the
 	// record.
 	ManifestStored = "image.openshift.io/manifestBlobStored"
-	// LayersOrder is the order of the layers. "ascending" means that the lowest layer is first.
+	// LayersOrder contains the order of the layers. "ascending" means that the lowest layer is
+	// first.
 	LayersOrder = "image.openshift.io/dockerLayersOrder"
 	// ChildrenProven, if "true", means that the client that imported or pushed an index had access
 	// to all images of the index. Otherwise, users see only the names of the images, because the
@@ -163,9 +164,9 @@ func Of(c Content) (*imagev1.Image, error) {
 	return nil, fmt.Errorf("image %q has a manifest of an unknown type: push an image or index of OCI or of Docker schema 2", image.Name)
 }
 
-// checkType rejects a manifest that can also be decoded as a manifest of another type. The media
-// type is not part of the digest, so the same digest would identify different images. Other checks
-// report invalid manifests.
+// checkType rejects a manifest that can also be decoded as a manifest of another type. Because the
+// media type is not part of the digest, such a manifest's digest would identify two different
+// images. Other checks report invalid manifests.
 func checkType(c Content) error {
 	var fields struct {
 		MediaType string          `json:"mediaType"`

@@ -102,8 +102,8 @@ func TestSmallestLimitOfProjectApplies(t *testing.T) {
 	}
 }
 
-// TestReadFailsIfAnyKindCannotBeListed matters because images whose users are unknown must not be
-// removed.
+// TestReadFailsIfAnyKindCannotBeListed checks that Read returns an error instead of incomplete
+// references, because pruning would remove images that are in use.
 func TestReadFailsIfAnyKindCannotBeListed(t *testing.T) {
 	refuse := func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, apierrors.NewInternalError(errors.New("refused"))

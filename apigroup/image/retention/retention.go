@@ -19,9 +19,9 @@ import (
 type Rules struct {
 	Revisions int           // number of newest entries to keep in each tag's history
 	Younger   time.Duration // keep images, streams and history entries that are younger
-	OverSize  bool          // ignore both: remove only images that exceed a project's limit
+	OverSize  bool          // ignore Revisions and Younger: remove only images that exceed a limit
 	External  bool          // also remove images in other registries
-	Namespace string        // prune only the history of this project, or of all if empty
+	Namespace string        // prune only this project's history, or every project's if empty
 }
 
 // State contains the cluster's images and the references to them.
@@ -44,8 +44,8 @@ type Shorter struct {
 	Updated, Deleted []string // tags with a shortened history, and tags whose history is now empty
 }
 
-// Find returns the garbage. It keeps an image while an object, or a retained entry in a tag's
-// history, refers to it.
+// Find returns the images that pruning removes. It keeps an image while an object, or a retained
+// entry in a tag's history, refers to it.
 func (k Rules) Find(s State, now time.Time) (existing Garbage) {
 	byName := map[string]*imagev1.Image{}
 	for i := range s.Images {
@@ -124,7 +124,7 @@ func (k Rules) candidate(image *imagev1.Image, now time.Time) bool {
 	return k.OverSize || now.Sub(image.CreationTimestamp.Time) >= k.Younger
 }
 
-// mark records in stays the images that a stream keeps.
+// mark adds the images that a stream keeps to stays.
 func (k Rules) mark(stream *imagev1.ImageStream, s State, byName map[string]*imagev1.Image, now time.Time, stays map[string]bool) {
 	name := stream.Namespace + "/" + stream.Name
 	all := k.Namespace != "" && k.Namespace != stream.Namespace || !k.OverSize && now.Sub(stream.CreationTimestamp.Time) < k.Younger

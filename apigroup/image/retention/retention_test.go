@@ -21,7 +21,7 @@ func TestUnreferencedImagesAreGarbage(t *testing.T) {
 		name   string
 		rules  func(*Rules)
 		change func(*State)
-		want   []int // images
+		want   []int // numbers of the images
 	}{
 		{"no rule and no reference", nil, nil, []int{1, 2, 3, 4}},
 		{"only images of the cluster's registry", func(r *Rules) { r.External = false }, func(s *State) {

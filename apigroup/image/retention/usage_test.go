@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// now returns the current time in the tests. All objects are one day old.
+// now returns the fixed time that the tests use as the current time. All objects are one day old.
 func now() time.Time { return time.Date(2018, 10, 11, 12, 0, 0, 0, time.UTC) }
 
 func dayOld(namespace, name string) metav1.ObjectMeta {

@@ -171,12 +171,12 @@ func (c *Controller) apply(ctx context.Context, ingress *networkingv1.Ingress, e
 		switch {
 		case !exists:
 			_, err = routes.Create(ctx, want, metav1.CreateOptions{})
-			if apierrors.IsAlreadyExists(err) { // not in the cache yet, or not a route of this Ingress
+			if apierrors.IsAlreadyExists(err) { // the route is uncached or has another owner
 				err = c.checkOwner(ctx, ingress, want)
 			}
 		case current.Spec.Host != want.Spec.Host:
-			// The oldest route for a host claims the host, and any user can set an owner reference, so a
-			// route with a different host must be a new route.
+			// Do not change the host of an existing route. The oldest route for a host claims the
+			// host, and any user can create a route with an owner reference to the Ingress.
 			err = c.replace(ctx, current, want)
 		case differ(current, want):
 			changed := current.DeepCopy()
@@ -270,7 +270,7 @@ func (c *Controller) updateStatus(ctx context.Context, ingress *networkingv1.Ing
 	changed.Status.LoadBalancer.Ingress = addresses
 	_, err := c.kube.NetworkingV1().Ingresses(ingress.Namespace).UpdateStatus(ctx, changed, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return nil // its update triggers another reconcile
+		return nil // the concurrent change triggers another reconcile
 	}
 	return err
 }

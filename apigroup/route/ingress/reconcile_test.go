@@ -44,7 +44,7 @@ func TestUpdateStatusListsEachRouterOnce(t *testing.T) {
 		"a": {Status: routev1.RouteStatus{Ingress: []routev1.RouteIngress{admitted("tin.example.com", corev1.ConditionTrue), admitted("gold.example.com", corev1.ConditionTrue)}}},
 		"b": {Status: routev1.RouteStatus{Ingress: []routev1.RouteIngress{admitted("gold.example.com", corev1.ConditionTrue), admitted("", corev1.ConditionTrue), admitted("no.example.com", corev1.ConditionFalse)}}},
 	}
-	for range 3 { // the routers write in any order
+	for range 3 { // routers write their status in any order
 		ingress, err := client.NetworkingV1().Ingresses("shop").Get(t.Context(), "front", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -70,8 +70,8 @@ func TestUpdateStatusListsEachRouterOnce(t *testing.T) {
 	}
 }
 
-// The oldest route for a host claims the host, and any user can set an owner reference to an
-// Ingress.
+// The oldest route for a host claims the host. Therefore, the controller must replace an old route
+// that a user has created with an owner reference to an Ingress.
 func TestOldRouteDoesNotGetHostOfIngress(t *testing.T) {
 	front := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front", UID: "1"}}
 	want := routeOf(front, "new.example.com", networkingv1.HTTPIngressPath{Path: "/"}, routev1.RouteSpec{Host: "new.example.com", Path: "/"})

@@ -41,9 +41,9 @@ type translation struct {
 // with the reasons.
 //
 // A rule without a host applies to the host that would be generated for a route with the Ingress's
-// name. The default backend serves the paths of a host that have no other backend. If there are no
-// rules, it serves the generated host, because an Ingress cannot claim hosts that it does not
-// contain.
+// name. The default backend serves the paths of a host that have no other backend. If the Ingress
+// has no rules, the default backend serves only the generated host, because an Ingress cannot claim
+// hosts that it does not contain.
 func translate(ingress *networkingv1.Ingress, from sources) (routes []*routev1.Route, notes []string) {
 	t := &translation{sources: from, ingress: ingress}
 	rules := slices.Clone(ingress.Spec.Rules)
@@ -84,7 +84,8 @@ func (t *translation) note(format string, args ...any) {
 	t.notes = append(t.notes, fmt.Sprintf(format, args...))
 }
 
-// rule creates a host's routes.
+// rule adds a route for each path of an Ingress rule. Notes use the number to identify a rule
+// without a host.
 func (t *translation) rule(number int, host string, paths []networkingv1.HTTPIngressPath) {
 	if len(paths) == 0 {
 		return
@@ -163,13 +164,13 @@ func (t *translation) specOf(path networkingv1.HTTPIngressPath) (spec routev1.Ro
 	}
 	spec = routev1.RouteSpec{Path: path.Path, To: routev1.RouteTargetReference{Kind: "Service", Name: backend.Name}}
 	if trimmed := strings.TrimRight(path.Path, "/"); trimmed != "" && typeOf(path) == networkingv1.PathTypePrefix {
-		spec.Path = trimmed // a trailing slash has no meaning in a prefix, but it does in a route
+		spec.Path = trimmed // a trailing slash matters in a route, but not in an Ingress prefix
 	}
 	for _, port := range service.Spec.Ports {
 		if backend.Port.Name != "" && backend.Port.Name != port.Name || backend.Port.Name == "" && backend.Port.Number != port.Port {
 			continue
 		}
-		if port.Name != "" { // a single port can lack a name, and is used by default
+		if port.Name != "" { // a service's only port can lack a name; routes use it by default
 			spec.Port = &routev1.RoutePort{TargetPort: intstr.FromString(port.Name)}
 		}
 		return spec, ""
@@ -194,11 +195,11 @@ func forRouters() []string {
 // is truncated, because a route's name can have at most 63 characters.
 const maxPrefix = 50
 
-// routeOf returns a route. The route's name is derived from its host and path, so duplicates result
-// in a single route.
+// routeOf returns the route for a path of an Ingress. The route's name is derived from its host and
+// path, so duplicate paths result in a single route.
 func routeOf(ingress *networkingv1.Ingress, host string, path networkingv1.HTTPIngressPath, spec routev1.RouteSpec) *routev1.Route {
 	key, exact := host+spec.Path, typeOf(path) == networkingv1.PathTypeExact
-	if exact { // a path can occur twice, as exact path and as prefix
+	if exact { // a path can occur both as an exact path and as a prefix
 		key += "?"
 	}
 	sum := sha256.Sum256([]byte(key))

@@ -18,9 +18,8 @@ type resolved struct {
 	supplementalGroups []securityv1.IDRange
 }
 
-// resolve takes the user range, the SELinux level and the groups from the namespace, unless the
-// constraint sets them. If the namespace lacks a required value, the error contains the name of the
-// annotation.
+// resolve sets a constraint's missing user range, SELinux level and groups to the namespace's
+// values. If the namespace lacks a required value, the error contains the name of the annotation.
 func resolve(c *Constraints, namespace *corev1.Namespace) (*resolved, error) {
 	r := &resolved{
 		Constraints: c, runAsUser: c.RunAsUser, seLinux: c.SELinuxContext.SELinuxOptions,

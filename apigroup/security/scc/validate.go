@@ -45,7 +45,7 @@ func validateUser(s securityv1.RunAsUserStrategyOptions, at *field.Path) (errs f
 		}
 	case securityv1.RunAsUserStrategyMustRunAsRange:
 		switch {
-		case s.UIDRangeMin == nil && s.UIDRangeMax == nil: // the namespace's range
+		case s.UIDRangeMin == nil && s.UIDRangeMax == nil: // the namespace's range applies
 		case s.UIDRangeMin == nil:
 			errs = append(errs, field.Required(at.Child("uidRangeMin"), "needed with uidRangeMax; leave out both to use the namespace's range"))
 		case s.UIDRangeMax == nil:

@@ -103,7 +103,8 @@ func applyKind[T metav1.Object, S any](ctx context.Context, k kind[T, S], broker
 	return errors.Join(errs...)
 }
 
-// updateOffer updates a class or plan that the broker offers.
+// updateOffer updates a stored class or plan that the broker offers, and clears the flag that marks
+// it as removed.
 func updateOffer[T metav1.Object, S any](ctx context.Context, k kind[T, S], client writer[T], object T, spec S) (err error) {
 	if !apiequality.Semantic.DeepEqual(*k.spec(object), spec) {
 		*k.spec(object) = spec
@@ -240,8 +241,8 @@ func (r *reconciler) planKind() kind[*v1beta1.ServicePlan, v1beta1.ServicePlanSp
 var _ writer[*v1beta1.ServicePlan] = &gentype.ClientWithList[*v1beta1.ServicePlan, *v1beta1.ServicePlanList]{}
 
 // removedWatches returns watches that enqueue a key for a namespace, or for the cluster scope, when
-// one of its classes or plans changes. When an instance is deleted, both the key of its namespace
-// and the key of the cluster scope are enqueued.
+// one of its classes or plans changes. The deletion of an instance enqueues the key of its
+// namespace and the key of the cluster scope.
 func (r *reconciler) removedWatches() []controller.Watch {
 	all := func(object any) []controller.Key {
 		accessor := object.(metav1.Object)

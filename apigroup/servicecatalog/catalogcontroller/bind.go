@@ -18,7 +18,7 @@ import (
 func (r *reconciler) bind(ctx context.Context, binding *v1beta1.ServiceBinding) error {
 	status := &binding.Status
 	if status.CurrentOperation == "" && apimeta.IsStatusConditionTrue(status.Conditions, v1beta1.ConditionFailed) {
-		return nil // the spec of a binding cannot change
+		return nil // a binding's spec is immutable, so a retry would fail again
 	}
 	target, err := r.bindingTarget(ctx, binding)
 	if err == nil {

@@ -80,7 +80,7 @@ func (r *reconciler) abandonBinding(ctx context.Context, binding *v1beta1.Servic
 	return r.releaseBinding(ctx, binding)
 }
 
-// releaseBinding removes the finalizer.
+// releaseBinding removes the finalizer, so that the API server can delete the binding.
 func (r *reconciler) releaseBinding(ctx context.Context, binding *v1beta1.ServiceBinding) error {
 	binding.Finalizers = slices.DeleteFunc(binding.Finalizers, func(f string) bool { return f == v1beta1.Finalizer })
 	_, err := r.client.Bindings(binding.Namespace).Update(ctx, binding, metav1.UpdateOptions{})

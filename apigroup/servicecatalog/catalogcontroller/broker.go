@@ -250,7 +250,6 @@ func (r *reconciler) removeBroker(ctx context.Context, broker *brokerView) error
 	return ignoreNotFound(err)
 }
 
-// setCondition sets a condition.
 func setCondition(conditions *[]metav1.Condition, of string, status metav1.ConditionStatus, reason, message string) {
 	apimeta.SetStatusCondition(conditions, metav1.Condition{Type: of, Status: status, Reason: reason, Message: strings.ToValidUTF8(message, "?")})
 }

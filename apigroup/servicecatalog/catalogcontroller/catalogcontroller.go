@@ -4,8 +4,8 @@
 // Before a controller sends a request that can create or delete something at a broker, it records
 // the request in the status of the object. If the controller is interrupted, the next process finds
 // the record and repeats the request with the same ID, so the broker does not create a second
-// instance. If a response leaves open whether the broker has created something, the controller
-// first deletes it (orphan mitigation).
+// instance. If a response does not show whether the broker has created an instance or binding, the
+// controller requests the deletion before any retry (orphan mitigation).
 //
 // Source: Open Service Broker API, version 2.17. Conditions, reasons and events are the same as in
 // service catalog release 0.3.
@@ -134,8 +134,8 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 }
 
 // trimInstance returns the part of an instance that the controllers read from the cache: the
-// identity and the references. There can be thousands of instances, and each step reads the
-// complete instance from the API server.
+// metadata that identifies the instance, and the references. The rest is not cached, because there
+// can be thousands of instances, and each step reads the complete instance from the API server.
 func trimInstance(instance *v1beta1.ServiceInstance) *v1beta1.ServiceInstance {
 	trimmed, spec := &v1beta1.ServiceInstance{ObjectMeta: identity(instance)}, &instance.Spec
 	trimmed.Spec.ClusterServiceClassRef, trimmed.Spec.ClusterServicePlanRef = spec.ClusterServiceClassRef, spec.ClusterServicePlanRef
@@ -165,7 +165,7 @@ const (
 	byInstance = "instance" // bindings by their instance
 )
 
-// manager returns the controllers.
+// manager returns the controllers for brokers, instances, bindings, and removed classes and plans.
 func (r *reconciler) manager() (controller.Manager, error) {
 	if err := r.instances.AddIndexers(cache.Indexers{byClass: func(object any) ([]string, error) {
 		return []string{classKey(object.(*v1beta1.ServiceInstance))}, nil
@@ -204,8 +204,9 @@ func (r *reconciler) manager() (controller.Manager, error) {
 	}, nil
 }
 
-// waitingInstances returns the keys of instances whose references are not resolved yet. A change to
-// a class or plan might make the references resolvable.
+// waitingInstances returns the keys of instances whose references are not resolved yet. These
+// instances are enqueued when a class or plan changes, because the change might make the references
+// resolvable.
 func (r *reconciler) waitingInstances(any) (keys []controller.Key) {
 	objects, _ := r.instances.GetIndexer().ByIndex(byClass, "") // the index exists
 	for _, object := range objects {
@@ -228,7 +229,7 @@ func classKey(instance *v1beta1.ServiceInstance) string {
 	return ""
 }
 
-// emit records an event for an object.
+// emit records an event for an object. kind is the event type. The default is Normal.
 func (r *reconciler) emit(object metav1.Object, kind, reason, message string) {
 	eventType := corev1.EventTypeNormal
 	if kind != "" {

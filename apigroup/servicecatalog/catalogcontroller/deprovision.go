@@ -15,8 +15,8 @@ import (
 )
 
 // deleteInstance requests that the broker delete an instance, either because the object was deleted
-// or to mitigate an orphan. It does not wait for an operation in progress: the broker decides
-// whether it can interrupt that operation.
+// or to mitigate an orphan. It does not wait for an operation in progress, because the broker
+// decides whether it can interrupt that operation.
 func (r *reconciler) deleteInstance(ctx context.Context, instance *v1beta1.ServiceInstance) error {
 	status := &instance.Status
 	mitigates := status.OrphanMitigationInProgress

@@ -147,8 +147,8 @@ func hostPort(target *url.URL) string {
 }
 
 // serviceAddress returns the address at which the catalog reaches a service: the service's own
-// address, or for a ServiceBroker that of one of the service's pods. It returns "" if the host is
-// not the name of a service.
+// address or, for a ServiceBroker, the address of one of the service's pods. It returns "" if the
+// host is not the name of a service.
 func (r *reconciler) serviceAddress(ctx context.Context, broker *brokerView, host, port, scheme string) (string, error) {
 	name := strings.TrimSuffix(strings.TrimSuffix(host, "."), "."+r.domain)
 	rest, ok := strings.CutSuffix(name, ".svc")
@@ -219,7 +219,8 @@ func (r *reconciler) podAddress(ctx context.Context, service *corev1.Service, po
 	return fail("has no running pod of the project on port %d; to use a server outside the cluster, specify its address in the broker's URL", port)
 }
 
-// ofPod returns an endpoint's address, or "" unless a running pod of the project has it.
+// ofPod returns an endpoint's address if it belongs to a running pod in the project. Otherwise, it
+// returns "".
 func (r *reconciler) ofPod(ctx context.Context, namespace string, endpoint discoveryv1.Endpoint) (string, error) {
 	reference := endpoint.TargetRef
 	if reference == nil || reference.Kind != "Pod" || !ptr.Deref(endpoint.Conditions.Ready, true) {

@@ -27,8 +27,8 @@ func running(namespace, address string) *corev1.Pod {
 	}
 }
 
-// endpointsOf returns the endpoints of the service "broker": an address of the pod "broker", which
-// the pod need not have.
+// endpointsOf returns the endpoints of the service "broker". The only endpoint is the pod "broker"
+// with the given address, which can differ from the pod's real address.
 func endpointsOf(namespace, address string, port int32) *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "broker", Labels: map[string]string{discoveryv1.LabelServiceName: "broker"}},

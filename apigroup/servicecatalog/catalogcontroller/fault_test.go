@@ -261,7 +261,8 @@ func TestInstanceInDeletedProjectIsAbandonedWithoutBroker(t *testing.T) {
 		_, err := f.client.ClusterBrokers().Get(t.Context(), "broker", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
-	// Controllers that still have the class in their cache would send the deletion to the broker.
+	// Delete the instance while the controllers are stopped. Otherwise, controllers that still
+	// cache the class would request the deletion from the broker.
 	f.controllers.Stop()
 	f.delete("lost")
 	f.start()
@@ -284,7 +285,8 @@ func TestInstanceInDeletedProjectIsAbandonedWithoutBroker(t *testing.T) {
 	}
 }
 
-// A list at the API server can wait for up to 100 ms until the server's cache is up to date.
+// An order must not list classes or plans, because a list at the API server can wait for up to 100
+// ms until the server's cache is up to date.
 func TestOrderListsNoOffers(t *testing.T) {
 	f := newFixture(t, time.Minute)
 	f.register()
@@ -293,7 +295,7 @@ func TestOrderListsNoOffers(t *testing.T) {
 		return requests["list clusterserviceclasses"] + requests["list clusterserviceplans"]
 	}
 	number := 0
-	eventually.True(t, "an order without a list", func() bool { // the cache can lack new classes
+	eventually.True(t, "an order without a list", func() bool { // new classes might not be cached
 		before, name := lists(), fmt.Sprintf("instance-%d", number)
 		number++
 		f.order(name, "db")
@@ -347,7 +349,7 @@ func TestHangingBrokerDoesNotDelayOthers(t *testing.T) {
 			fmt.Fprint(w, `{"services": [{"id": "h", "name": "h", "description": "h", "plans": [{"id": "hp", "name": "small", "description": "h"}]}]}`)
 			return
 		}
-		_, _ = io.Copy(io.Discard, r.Body) // the server notices a disconnect only after the body
+		_, _ = io.Copy(io.Discard, r.Body) // servers detect disconnects only after the body
 		waiting.Add(1)
 		<-r.Context().Done()
 	}))

@@ -45,8 +45,8 @@ func fault(kind int) func(w http.ResponseWriter, r *http.Request) bool {
 // schedules is the number of fault schedules. make soak runs 500.
 var schedules = flag.Int("schedules", 45, "number of fault schedules between the catalog and a broker")
 
-// faults lets requests to the broker fail before and after the broker handles them. At most limit
-// requests fail.
+// faults makes requests to the broker fail at random, before or after the broker handles them. At
+// most limit requests fail.
 func (f *fixture) faults(random *rand.Rand, limit int) {
 	f.broker.Set(func() {
 		f.broker.Refuse = func(w http.ResponseWriter, r *http.Request) bool {
@@ -76,8 +76,8 @@ func (f *fixture) expect(seed, count int, ids ...string) {
 	}
 }
 
-// Steps of a schedule during which the controllers can restart. noRestart is a schedule without a
-// restart.
+// Steps of a schedule during which the controllers can restart. noRestart means that the
+// controllers do not restart.
 const (
 	orderStep = iota
 	bindStep

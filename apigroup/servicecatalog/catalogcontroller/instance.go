@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Kinds of schedule entries. Deletions have a kind of their own, so they do not wait for the next
-// attempt of a failed operation.
+// Kinds of schedule entries. Deletions have separate kinds, so that a deletion does not wait for
+// the next attempt of a failed operation.
 const (
 	instanceKind       = "instance"
 	instanceDeleteKind = "instance deletion"
@@ -107,7 +107,7 @@ func (r *reconciler) abandonInstance(ctx context.Context, instance *v1beta1.Serv
 	return r.releaseInstance(ctx, instance)
 }
 
-// releaseInstance removes the finalizer.
+// releaseInstance removes the finalizer, so that the API server can delete the instance.
 func (r *reconciler) releaseInstance(ctx context.Context, instance *v1beta1.ServiceInstance) error {
 	instance.Finalizers = slices.DeleteFunc(instance.Finalizers, func(f string) bool { return f == v1beta1.Finalizer })
 	_, err := r.client.Instances(instance.Namespace).Update(ctx, instance, metav1.UpdateOptions{})

@@ -107,7 +107,7 @@ func (r *reconciler) seal(values, public map[string]any) (parameters, error) {
 	return parameters{values, &runtime.RawExtension{Raw: shown}, hex.EncodeToString(mac.Sum(nil))}, nil
 }
 
-// object decodes an object. It returns nil if raw is empty.
+// object decodes a JSON object. It returns nil if raw is empty.
 func object(raw *runtime.RawExtension) (values map[string]any, err error) {
 	if raw == nil || len(raw.Raw) == 0 {
 		return nil, nil

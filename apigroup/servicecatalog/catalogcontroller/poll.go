@@ -66,9 +66,9 @@ func (r *reconciler) pollInstance(ctx context.Context, instance *v1beta1.Service
 	return r.failed(ctx, instance, p, refused, refused, message, 0)
 }
 
-// limit returns the state of an operation that was polled. An operation has failed if it takes
-// longer than the retry timeout or its plan allows. The plan's limit does not apply to deletions,
-// because an instance that the broker still deletes must not be forgotten.
+// limit returns the state of a polled operation. An operation that takes longer than the retry
+// timeout or the plan's limit has failed. The plan's limit does not apply to deletions, because the
+// catalog must not forget an instance that the broker is still deleting.
 func (r *reconciler) limit(state *osb.State, err error, start *metav1.Time, offer *offer, deletes bool) (*osb.State, error) {
 	expired := r.expired(start)
 	if seconds := offer.plan.MaximumPollingDurationSeconds; seconds > 0 && start != nil && !deletes {

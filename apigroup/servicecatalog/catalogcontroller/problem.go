@@ -45,7 +45,7 @@ func classify(err error) *problem {
 		p.definite = true
 	case errors.As(err, &operation) && operation.Op == "dial":
 		p.definite = true
-	case errors.Is(err, context.Canceled): // the process ends
+	case errors.Is(err, context.Canceled): // the process is shutting down
 	default:
 		p.ambiguous = true
 	}
@@ -57,7 +57,7 @@ func judge(response *osb.Error) (terminal, definite, ambiguous bool) {
 	switch code := response.StatusCode; {
 	case code == http.StatusBadRequest:
 		return true, true, false
-	case code == http.StatusConflict: // the ID exists with other attributes
+	case code == http.StatusConflict: // the ID exists with different attributes
 		return true, false, false
 	case response.Code == osb.ConcurrencyError:
 		return false, false, false

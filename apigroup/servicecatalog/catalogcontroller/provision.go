@@ -189,7 +189,7 @@ func (r *reconciler) failed(ctx context.Context, instance *v1beta1.ServiceInstan
 	}
 	delay := r.schedule.fail(instanceKind, instance, retryAfter)
 	if status.OrphanMitigationInProgress {
-		delay = r.timing.MinBackoff // the deletion does not wait for the next attempt
+		delay = r.timing.MinBackoff // the mitigation does not wait for the next attempt
 	}
 	if err := r.writeInstance(ctx, instance); err != nil {
 		return err

@@ -147,7 +147,7 @@ const maxSecret = corev1.MaxSecretSize
 
 var errTooLarge = fmt.Errorf("the secret would have more than %d bytes", maxSecret)
 
-// limitedBuffer is a buffer that accepts at most rest more bytes.
+// limitedBuffer is a buffer of limited size. rest is the number of bytes that it can still accept.
 type limitedBuffer struct {
 	bytes.Buffer
 	rest int

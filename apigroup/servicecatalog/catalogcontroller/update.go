@@ -31,7 +31,7 @@ func (r *reconciler) updateInstance(ctx context.Context, instance *v1beta1.Servi
 	changed := status.ExternalProperties == nil || status.ExternalProperties.ParameterChecksum != order.parameters.checksum
 	version := recordedMaintenance(status.ExternalProperties)
 	previousVersion := version
-	if planChanges || !changed { // without a change of the spec, updateRequests requests the version
+	if planChanges || !changed { // an increased updateRequests alone also updates the version
 		version = order.plan.MaintenanceVersion
 	}
 	client, closeIdle, err := r.connection(ctx, order.broker)

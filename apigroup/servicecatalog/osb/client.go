@@ -21,7 +21,7 @@ import (
 
 // Limits on responses and requests.
 const (
-	maxCatalogBytes  = 16 << 20 // of brokers of the administrator
+	maxCatalogBytes  = 16 << 20 // for brokers that an administrator created
 	maxResponseBytes = 1 << 20
 	maxErrorText     = 1024
 	// maxValues and maxCatalogValues are the maximum numbers of JSON values in a response and in a
@@ -42,8 +42,8 @@ type Client struct {
 	Transport http.RoundTripper
 	// Authorization is the value of the Authorization header, or "".
 	Authorization string
-	// IsTenant means that a tenant created the broker. Its catalog response has the same limits as
-	// other responses.
+	// IsTenant means that a tenant created the broker. The broker's catalog then has the same
+	// limits as its other responses.
 	IsTenant bool
 	// Timeout is the timeout for a request. The default is RequestTimeout.
 	Timeout time.Duration
@@ -187,7 +187,7 @@ type request struct {
 	query        url.Values
 	user         *authenticationv1.UserInfo
 	body, into   any
-	limit        int64 // of the response, in bytes
+	limit        int64 // maximum size of the response, in bytes
 	maxValues    int
 	accept       []int
 }
@@ -286,7 +286,7 @@ func (c *Client) request(ctx context.Context, r request) (*http.Request, error) 
 	return req, nil
 }
 
-// failure returns the error for a response.
+// failure returns the error for an unsuccessful response.
 func failure(response *http.Response, body []byte) error {
 	var content struct{ Error, Description string }
 	result := &Error{StatusCode: response.StatusCode, RetryAfter: retryAfter(response.Header)}

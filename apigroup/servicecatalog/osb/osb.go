@@ -54,7 +54,7 @@ type Plan struct {
 	Bindable               *bool           `json:"bindable"`
 	PlanUpdateable         *bool           `json:"plan_updateable"` // overrides the service's
 	Schemas                Schemas         `json:"schemas"`
-	MaximumPollingDuration int64           `json:"maximum_polling_duration"` // seconds
+	MaximumPollingDuration int64           `json:"maximum_polling_duration"` // in seconds
 	MaintenanceInfo        *Maintenance    `json:"maintenance_info"`
 }
 

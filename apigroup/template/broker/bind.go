@@ -17,8 +17,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// exposing maps the kinds of objects that can expose values to the objects' resources. Routes with
-// the legacy name of their kind are stored in their current API group.
+// exposing maps the kinds of objects that can expose values to the objects' resources. Only the
+// current API group of routes is listed, because the controller converts routes in the legacy API
+// version.
 func exposing() map[schema.GroupKind]schema.GroupVersionResource {
 	core := corev1.SchemeGroupVersion
 	return map[schema.GroupKind]schema.GroupVersionResource{

@@ -36,7 +36,7 @@ const (
 	customLabels = "customLabelParam"
 )
 
-// catalog returns the catalog of services.
+// catalog returns the catalog, which contains a service for each offered template.
 func (b *broker) catalog(r *http.Request) (osbserver.Response, error) {
 	templates, err := b.templates(r.Context())
 	if err != nil {

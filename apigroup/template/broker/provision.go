@@ -181,7 +181,8 @@ func checkOwner(kind string, object metav1.Object, record *templatev1.BrokerTemp
 	return osbserver.Busy("a %s %q exists and does not belong to this instance", kind, object.GetName())
 }
 
-// order creates the Secret and the TemplateInstance of an instance, or returns the existing ones.
+// order creates the Secret and the TemplateInstance of an instance, or returns the existing
+// objects.
 func (a *actor) order(ctx context.Context, record *templatev1.BrokerTemplateInstance, template *templatev1.Template,
 	parameters map[string]string) (secret *corev1.Secret, instance *templatev1.TemplateInstance, err error) {
 	if secret, err = a.values(ctx, record, parameters); err == nil {

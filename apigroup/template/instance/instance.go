@@ -34,8 +34,8 @@ import (
 type Instances struct {
 	// Deps provides the shared clients and caches.
 	Deps *controller.Deps
-	// Secret and an instance's UID together form the seed for generated values. If the creation of an
-	// instance is interrupted, the next attempt therefore generates the same values.
+	// Secret and an instance's UID together form the seed for generated values. Therefore, if the
+	// creation of an instance is interrupted, the next attempt generates the same values.
 	Secret []byte
 }
 
@@ -45,8 +45,8 @@ func (*Instances) Name() string { return "template-instances" }
 // minBackoff is the backoff after the first error, which is usually a conflict with another writer.
 const minBackoff = 100 * time.Millisecond
 
-// namespaceWorkers is the number of instances that are reconciled concurrently in one project. It
-// prevents instances with many objects, which take a long time, from delaying other projects.
+// namespaceWorkers is the number of instances that are reconciled concurrently in one project. The
+// limit prevents instances with many objects, which take a long time, from delaying other projects.
 const namespaceWorkers = 2
 
 // Run reconciles instances until ctx is done. It calls ready when its cache has synced.
@@ -70,7 +70,7 @@ func (i *Instances) Run(ctx context.Context, ready func()) error {
 	return set.Run(ctx, ready)
 }
 
-// reconciler reconciles one instance at a time.
+// reconciler reconciles TemplateInstances.
 type reconciler struct {
 	config    *rest.Config
 	secret    []byte

@@ -89,7 +89,7 @@ func (l *reconciler) delete(ctx context.Context, owner types.UID, entry template
 	err = item.resource(l.objects).Delete(ctx, entry.Ref.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: ptr.To(metav1.DeletePropagationForeground),
 	})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // a conflict: the UID differs
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // conflict: it was recreated
 		return nil
 	}
 	return err

@@ -71,7 +71,8 @@ func TestUnstoredObjectsAreIgnored(t *testing.T) {
 	}
 }
 
-// A user can delete a TemplateInstance without a request from the platform to the broker.
+// A user can delete a TemplateInstance without a request from the platform to the broker, so the
+// controller must delete the broker's record.
 func TestRemoveDeletesRecordOfBroker(t *testing.T) {
 	instance := newInstance(time.Now())
 	l := at(instance)

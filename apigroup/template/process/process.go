@@ -20,9 +20,9 @@ import (
 // Template generates missing parameter values, and replaces the parameter references in every
 // object. It replaces ${NAME} within a string with the value. It replaces a string that consists
 // only of ${{NAME}} with the value as JSON, so that the value can be, for example, a number.
-// Template adds the template's labels to the objects, and removes their namespace unless it
-// contains a reference. It returns an error if a required parameter has no value, or if the
-// inserted values exceed 16 MiB in total, counting each reference.
+// Template adds the template's labels to the objects, and removes an object's namespace unless the
+// namespace contains a reference. It returns an error if a required parameter has no value, or if
+// the inserted values exceed 16 MiB in total, counting each reference.
 func Template(template *templatev1.Template) field.ErrorList { return Seeded(template, unpredictable) }
 
 // Seeded is like Template, but the generated values depend only on the parameters' seeds: equal
@@ -205,7 +205,7 @@ func (f *filler) text(text string) string {
 	})
 }
 
-// take returns a value to insert, or "" if the limit has been exceeded.
+// take returns value, or "" if inserting the value would exceed the limit.
 func (f *filler) take(value string) string {
 	if f.remaining -= len(value); f.remaining < 0 {
 		f.remaining = -1
