@@ -32,9 +32,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/memory"
 )
 
-// New returns the client as a command of another program. It creates the client's commands only
-// when the command runs, because creating them takes longer than most of what the other program
-// does.
+// New returns the client as a command of another program. It creates the client's own commands only
+// when the command runs, because creating them takes longer than most other commands of that
+// program.
 func New(name string) *cobra.Command {
 	return &cobra.Command{
 		Use:                name,
@@ -47,12 +47,13 @@ func New(name string) *cobra.Command {
 	}
 }
 
-// Run runs the client as the program called name, `oc` or `kubectl`, with the arguments args. It
-// returns cobra's errors, such as the error for an unknown flag. As in kubectl, a command that
-// fails prints the reason and exits.
+// Run runs the client with the given arguments. name is the name of the program, `oc` or `kubectl`.
+// Run returns cobra's errors, such as the error for an unknown flag. If a command fails, it prints
+// its error and exits, as in kubectl.
 func Run(name string, args []string) error {
 	if path := login.HostKubeconfig(os.Getenv, clientcmd.RecommendedHomeFile); path != "" {
-		// Unlike a flag, the environment variable also reaches `oc config` and plugins.
+		// An environment variable is used instead of a flag because `oc config` and plugins also
+		// read it.
 		if err := os.Setenv("KUBECONFIG", path); err != nil {
 			return err
 		}
@@ -68,7 +69,7 @@ func Run(name string, args []string) error {
 	for _, note := range notes {
 		fmt.Fprintln(os.Stderr, note)
 	}
-	// Ignore the error, because an invalid value is reported when the other flags are parsed.
+	// Ignore the error here. An invalid value is reported when all flags are parsed.
 	_, _ = logs.GlogSetter(kubectl.GetLogVerbosity(args))
 	plugin.ValidPluginFilenamePrefixes = pluginPrefixes(name)
 	kubectldescribe.DescriberFn = describe.For
@@ -162,27 +163,27 @@ needs no kubeconfig. On other machines, set KUBECONFIG or --kubeconfig.`)
 	return root
 }
 
-// kubectlTree returns kubectl's command tree. It unsets PATH while kubectl creates the commands.
-// Otherwise, kubectl would search PATH for plugins to list in a help text that Slipway replaces.
-// The search takes a tenth of the time that kubectl needs to create its commands.
+// kubectlTree returns kubectl's command tree. While kubectl creates the commands, PATH is unset so
+// that kubectl does not search it for plugins. The search takes a tenth of the time that kubectl
+// needs to create the commands, but its result is used only in a help text that Slipway replaces.
 func kubectlTree(options kubectl.KubectlOptions) *cobra.Command {
 	path, set := os.LookupEnv("PATH")
 	if set {
-		_ = os.Unsetenv("PATH") // setting and unsetting a variable cannot fail here
+		_ = os.Unsetenv("PATH") // cannot fail: the name is valid
 		defer func() { _ = os.Setenv("PATH", path) }()
 	}
 	return kubectl.NewKubectlCommand(options)
 }
 
-// runPlugin replaces this process with the plugin for a command line, if root does not have the
-// command. Like kubectl, it also runs plugins for missing subcommands of commands such as `create`.
-// It returns if no plugin exists.
+// runPlugin replaces this process with a plugin if root does not contain the command in args. Like
+// kubectl, it also supports plugins for subcommands of commands such as `create`. If there is no
+// such plugin, runPlugin returns.
 func runPlugin(root *cobra.Command, handler kubectl.PluginHandler, args []string) error {
 	command, rest, err := root.Find(args)
 	if err != nil {
 		word := slices.IndexFunc(args, func(arg string) bool { return !strings.HasPrefix(arg, "-") })
 		if word >= 0 && (args[word] == "help" || strings.HasPrefix(args[word], cobra.ShellCompRequestCmd)) {
-			return nil // cobra adds these commands when it runs
+			return nil // cobra adds these commands later
 		}
 		return kubectl.HandlePluginCommand(handler, args, 1)
 	}

@@ -34,8 +34,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/template"
 )
 
-// ownCommands returns the oc commands that kubectl does not have. Each noun, such as
-// `policy` in `oc policy`, has a package with its subcommands.
+// ownCommands returns the oc commands that kubectl does not have. Each noun, such as `policy` in
+// `oc policy`, has its own package, which contains the subcommands.
 func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) commandGroup {
 	return commandGroup{
 		top: []*cobra.Command{
@@ -99,8 +99,8 @@ func ownCommands(factory util.Factory, streams genericiooptions.IOStreams) comma
 	}
 }
 
-// headings returns the headings of the root command's help, as OpenShift 3 words them, and the
-// command names below each heading. All other commands are listed last.
+// headings returns the headings in the root command's help, in OpenShift 3's wording, and the names
+// of the commands below each heading. All other commands are listed at the end.
 func headings() [][2]string {
 	return [][2]string{
 		{"Basic Commands:", "types login new-project new-app status project projects explain"},
@@ -128,7 +128,7 @@ func (o commandGroup) addTo(root *cobra.Command) {
 		add(parent, o.below[parent.Name()])
 	}
 	if command, _, err := root.Find([]string{"delete"}); err == nil {
-		// `oc stop` was removed before OpenShift 3.11.
+		// Suggest this command for `oc stop`, which was removed before OpenShift 3.11.
 		command.SuggestFor = append(command.SuggestFor, "stop")
 	}
 	if command, _, err := root.Find([]string{"completion"}); err == nil {
@@ -148,7 +148,7 @@ func (o commandGroup) addTo(root *cobra.Command) {
 	templates.ActsAsRootCommand(root, []string{"options", "alpha"}, groups...)
 }
 
-// add adds commands to a parent. They replace commands with the same name.
+// add adds subcommands to a command. They replace existing subcommands with the same name.
 func add(parent *cobra.Command, commands []*cobra.Command) {
 	for _, command := range commands {
 		for _, same := range parent.Commands() {

@@ -23,11 +23,11 @@ const incompleteConfiguration = `Missing or incomplete configuration info.  Plea
 
 To view or setup config directly use the 'config' command.`
 
-// connectionFlags returns the flags that specify how commands connect to a server. name, the
-// program's name, is part of the user agent. If no server is configured, oc exits on the first
-// request, while kubectl keeps its default server, port 8080 on this machine. The client is not
-// limited to client-go's default of five requests per second: the server's priority levels limit
-// its requests.
+// connectionFlags returns the flags that specify how commands connect to a server. name is the
+// program's name, which is part of the user agent. If no server is configured, oc exits on the
+// first request, whereas kubectl uses its default server, port 8080 on this machine.
+// connectionFlags disables client-go's limit of five requests per second, because the server limits
+// the requests with priority levels.
 func connectionFlags(name string) *genericclioptions.ConfigFlags {
 	flags := genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)
 	if name == "kubectl" { // these flags make kubectl prompt for missing passwords
@@ -48,8 +48,8 @@ func connectionFlags(name string) *genericclioptions.ConfigFlags {
 // shortCommit is the length of the commit hash in the user agent, as in client-go's user agent.
 const shortCommit = 7
 
-// notConfigured is a transport that exits on the first request. Commands that send no requests work
-// without a server.
+// notConfigured is a transport that exits on the first request. Therefore, commands that send no
+// requests work even if no server is configured.
 type notConfigured struct{}
 
 // RoundTrip prints that no server is configured, and exits.
@@ -79,7 +79,7 @@ func hasServer(flags *genericclioptions.ConfigFlags, config *rest.Config) bool {
 
 // addOldGlobalFlags adds OpenShift 3's global flags that have different names in kubectl.
 func addOldGlobalFlags(root *cobra.Command) {
-	// The commands below "config" have their own kubeconfig flag.
+	// The subcommands of "config" have their own kubeconfig flag.
 	if config, _, err := root.Find([]string{"config"}); err == nil {
 		if flag := config.PersistentFlags().Lookup("kubeconfig"); flag != nil {
 			alias := *flag

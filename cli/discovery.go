@@ -12,16 +12,16 @@ import (
 	"k8s.io/client-go/restmapper"
 )
 
-// connection is like the flags, but a command reads the server's resources from the cache on disk
-// only once. Upstream reads its 50 files for the resource mapper, for short names and for
-// categories, and parses them each time.
+// connection has the methods of the flags, but reads the server's resources from the cache on disk
+// only once for each command. Upstream reads and parses the cache's 50 files three times: for the
+// resource mapper, for short names and for categories.
 type connection struct {
 	*genericclioptions.ConfigFlags
 	discovery func() (discovery.CachedDiscoveryInterface, error)
 	mapper    func() (meta.RESTMapper, error)
 }
 
-// newConnection returns a connection that prints warnings to the error stream.
+// newConnection returns a connection that prints warnings to standard error.
 func newConnection(flags *genericclioptions.ConfigFlags, streams genericiooptions.IOStreams) *connection {
 	c := &connection{ConfigFlags: flags}
 	c.discovery = sync.OnceValues(func() (discovery.CachedDiscoveryInterface, error) {
@@ -42,12 +42,12 @@ func newConnection(flags *genericclioptions.ConfigFlags, streams genericiooption
 	return c
 }
 
-// ToDiscoveryClient returns the only discovery client.
+// ToDiscoveryClient returns the connection's discovery client, which is always the same.
 func (c *connection) ToDiscoveryClient() (discovery.CachedDiscoveryInterface, error) {
 	return c.discovery()
 }
 
-// ToRESTMapper returns the only mapper.
+// ToRESTMapper returns the connection's mapper, which is always the same.
 func (c *connection) ToRESTMapper() (meta.RESTMapper, error) { return c.mapper() }
 
 // resources is a discovery client that keeps the complete list of groups and resources until it is
@@ -59,7 +59,7 @@ type resources struct {
 	lists  []*metav1.APIResourceList
 }
 
-// ServerGroupsAndResources returns all groups and resources. It does not keep an incomplete list.
+// ServerGroupsAndResources returns all groups and resources. It does not cache an incomplete list.
 func (r *resources) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIResourceList, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -73,7 +73,7 @@ func (r *resources) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.AP
 	return groups, lists, err
 }
 
-// Invalidate makes the next call read from the server.
+// Invalidate clears the cached list, so that the next call requests it from the server.
 func (r *resources) Invalidate() {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// counter is a discovery client that counts how often all resources are read.
+// counter is a discovery client that counts requests for all resources.
 type counter struct {
 	discovery.CachedDiscoveryInterface
 	reads int

@@ -13,8 +13,8 @@ import (
 // not allowed to list CustomResourceDefinitions.
 var noKind = regexp.MustCompile(`error validating data: failed to check CRD: .*`)
 
-// withHint rewrites errors that describe the client's requests instead of the user's problem, and
-// adds a remedy.
+// withHint replaces text about the client's requests in an error with text about the user's
+// problem, and adds a remedy.
 func withHint(message string) string {
 	const kinds = "to list the kinds of the server, use: oc api-resources"
 	if noKind.MatchString(message) {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// metricsGroup is the API group for the resource usage of pods and nodes. A metrics server serves
-// it.
+// metricsGroup is the API group for the resource usage of pods and nodes. An optional metrics
+// server serves it.
 const metricsGroup = "metrics.k8s.io"
 
 const installMetrics = "install metrics-server (https://github.com/kubernetes-sigs/metrics-server), which serves " + metricsGroup

@@ -10,12 +10,12 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// oldFlag is an OpenShift 3 flag that kubectl no longer has. Commands accept and ignore the flag,
-// and print the reason.
+// oldFlag is an OpenShift 3 flag that kubectl no longer has. Commands accept the flag, print the
+// reason why it has no effect, and ignore it.
 type oldFlag struct {
 	name, reason string
 	boolean      bool
-	commands     string // paths of commands below the root, separated by commas
+	commands     string // comma-separated paths of commands, relative to the root
 }
 
 const (
@@ -25,7 +25,7 @@ const (
 	noRegistry     = "the cluster stores the manifests of images"
 )
 
-// flagsWithoutEffect returns the flags that are accepted and ignored.
+// flagsWithoutEffect returns the flags that commands accept but ignore.
 func flagsWithoutEffect() []oldFlag {
 	const create = "create clusterrolebinding,create configmap,create deployment,create namespace,create poddisruptionbudget," +
 		"create priorityclass,create quota,create rolebinding,create secret docker-registry,create secret generic," +
@@ -57,7 +57,8 @@ func printingCommands() []string {
 	}
 }
 
-// acceptOldFlags adds OpenShift 3's flags that were renamed or have no effect.
+// acceptOldFlags adds flags of OpenShift 3 that have a different name in kubectl or no longer have
+// an effect.
 func acceptOldFlags(root *cobra.Command) {
 	for _, old := range flagsWithoutEffect() {
 		for path := range strings.SplitSeq(old.commands, ",") {
@@ -91,8 +92,8 @@ func acceptOldFlags(root *cobra.Command) {
 	acceptBooleanDryRun(root)
 }
 
-// acceptBooleanDryRun accepts boolean values for --dry-run, and the flag without a value, as
-// OpenShift 3 did. kubectl also accepts them, but prints a warning for each use.
+// acceptBooleanDryRun makes --dry-run accept boolean values, or no value, without a warning, as in
+// OpenShift 3. kubectl prints a warning each time.
 func acceptBooleanDryRun(command *cobra.Command) {
 	if flag := command.Flags().Lookup("dry-run"); flag != nil && flag.NoOptDefVal == "unchanged" {
 		flag.Value = booleanDryRun{flag.Value}
@@ -102,7 +103,7 @@ func acceptBooleanDryRun(command *cobra.Command) {
 	}
 }
 
-// booleanDryRun is a --dry-run value that translates booleans to kubectl's values.
+// booleanDryRun is the value of --dry-run. It translates booleans to kubectl's values.
 type booleanDryRun struct{ pflag.Value }
 
 // Set sets the value. kubectl passes "unchanged" if the flag has no value.

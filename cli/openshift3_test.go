@@ -11,13 +11,14 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// openshift3 is a table of the commands and flags of OpenShift 3.11's client. Its columns are the
-// command, the flags that Slipway's oc has, the flags that it does not have, and the reason for
-// missing flags.
+// openshift3 is the path of a table of the commands and flags of OpenShift 3.11's client. Its
+// columns are the command, the flags that Slipway's oc has, the flags that it lacks, and the reason
+// why it lacks them.
 const openshift3 = "../docs/oc-3.11.tsv"
 
-// TestOpenShift3CommandsAreServedAsDocumented checks that oc has exactly the flags that the table
-// lists as served. With OC311_UPDATE=1, it sorts the flags into the two columns.
+// TestOpenShift3CommandsAreServedAsDocumented checks that oc has exactly the flags that are in the
+// table's column of served flags. If OC311_UPDATE=1 is set, it updates the two flag columns
+// instead.
 func TestOpenShift3CommandsAreServedAsDocumented(t *testing.T) {
 	text, err := os.ReadFile(openshift3)
 	if err != nil {
@@ -25,7 +26,7 @@ func TestOpenShift3CommandsAreServedAsDocumented(t *testing.T) {
 	}
 	root := Tree("oc")
 	lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
-	commands, flags := [2]int{}, [2]int{} // numbers of all and of served commands or flags
+	commands, flags := [2]int{}, [2]int{} // total number, and number of served commands or flags
 	for number, line := range lines {
 		if number == 0 {
 			continue
@@ -71,7 +72,7 @@ func commandOf(root *cobra.Command, path string) *cobra.Command {
 	return command
 }
 
-// sortFlags divides flags into those that a command has and those that it lacks.
+// sortFlags divides flags into the flags that a command has and the flags that it lacks.
 func sortFlags(command *cobra.Command, flags []string) (names, missing []string) {
 	slices.Sort(flags)
 	for _, name := range flags {

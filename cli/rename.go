@@ -22,8 +22,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// renameLate replaces kubectl with name when a command prints text. Renaming all commands at
-// startup would take a third of the time that is required to create them.
+// renameLate replaces kubectl with name in a command's texts when they are printed. Renaming all
+// commands at startup would take a third of the time that is required to create them.
 func renameLate(root *cobra.Command, name string, args []string) {
 	help, usage := root.HelpFunc(), root.UsageFunc()
 	root.SetHelpFunc(func(command *cobra.Command, args []string) {
@@ -38,7 +38,7 @@ func renameLate(root *cobra.Command, name string, args []string) {
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		rename(root, name)
 	}
-	// Before a deprecated command runs, cobra prints its deprecation message.
+	// Cobra prints the deprecation message before it runs a deprecated command.
 	if command, _, err := root.Find(args); err == nil {
 		command.Deprecated = renameText(command.Deprecated, name)
 	}
@@ -55,8 +55,7 @@ func rename(command *cobra.Command, name string) {
 	}
 }
 
-// word matches kubectl and the surrounding characters of the same word, such as a URL, an
-// annotation or a file name.
+// word matches a word that contains kubectl, such as a URL, an annotation or a file name.
 var word = regexp.MustCompile(`[\w./:-]*kubectl[\w./:-]*`)
 
 // completion matches the shell completion functions and files whose names contain the program's
@@ -66,7 +65,8 @@ var completion = regexp.MustCompile(`(^__start_|/_|completion\.d/)kubectl$`)
 // renameText replaces the program name kubectl with name. It keeps longer words that contain
 // kubectl, such as kubectl.kubernetes.io/last-applied-configuration.
 func renameText(text, name string) string {
-	// The regular expression is slow, and most texts do not match.
+	// This check is an optimization: the regular expression is slow, and most texts do not contain
+	// kubectl.
 	if !strings.Contains(text, "kubectl") {
 		return text
 	}
@@ -79,8 +79,8 @@ func renameText(text, name string) string {
 	})
 }
 
-// newName is a writer that replaces kubectl with the program's name. Each write must contain whole
-// words.
+// newName is a writer that replaces kubectl with the program's name. It requires that each write
+// contains whole words.
 type newName struct {
 	io.Writer
 	name string

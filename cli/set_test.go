@@ -68,7 +68,8 @@ func TestDeploymentConfigsAreSet(t *testing.T) {
 	}
 }
 
-// TestBuildConfigsAreSet is like TestDeploymentConfigsAreSet, but for a BuildConfig.
+// TestBuildConfigsAreSet runs `oc set` commands on a BuildConfig without a server, and compares the
+// results with golden files.
 func TestBuildConfigsAreSet(t *testing.T) {
 	for name, args := range map[string]string{
 		"build-secret":        "build-secret --push --pull --source login",
@@ -156,7 +157,7 @@ func TestBackendsOfRoutesAreSet(t *testing.T) {
 	Golden(t, "set-backends.golden", stdout)
 }
 
-// beforeWords returns the words of a command line, with flags inserted before --.
+// beforeWords splits a command line into words, and inserts flags before --.
 func beforeWords(args string, flags ...string) []string {
 	words := strings.Fields(args)
 	at := slices.Index(words, "--")

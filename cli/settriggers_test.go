@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// local runs `oc set` on the objects in testdata/file, without a server.
+// local runs `oc set` on the objects in a file in testdata, without a server.
 func local(t *testing.T, file, args string, more ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	words := strings.Fields(args)

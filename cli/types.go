@@ -9,7 +9,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// concept is an entry in `oc types`. short is its resource's short name, or "".
+// concept is an entry in the output of `oc types`. short is the short name of its resource, or "".
 type concept struct{ name, short, text string }
 
 // concepts contains the concepts that `oc types` explains.
@@ -36,8 +36,8 @@ var concepts = []concept{
 	{"Quotas", "quota", "Limits on the resources of a project. A cluster quota counts several projects together."},
 }
 
-// newTypes returns the `oc types` command. As in OpenShift 3, the command prints text and exits
-// with 1.
+// newTypes returns the `oc types` command. As in OpenShift 3, the command prints its text and exits
+// with status 1.
 func newTypes(streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "types",

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/version"
 )
 
-// newVersion returns the `oc version` command. The command prints its output as OpenShift 3's
-// client does or, with -o, as kubectl does.
+// newVersion returns the `oc version` command. The command prints its output in OpenShift 3's
+// format or, if -o is set, in kubectl's format.
 func newVersion(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectl.NewCmdVersion(factory, streams)
 	structured := command.Run
@@ -41,7 +41,7 @@ func writeClientVersion(out io.Writer) {
 	fmt.Fprintf(out, "oc %s\nkubernetes %s\nfeatures: Basic-Auth\n", version.OpenShift(), componentversion.Get().GitVersion)
 }
 
-// writeServerVersion prints the server's version. Without a kubeconfig, it prints nothing.
+// writeServerVersion prints the server's version. If there is no kubeconfig, it prints nothing.
 func writeServerVersion(ctx context.Context, factory util.Factory, out io.Writer) error {
 	client, err := factory.ToDiscoveryClient()
 	if clientcmd.IsEmptyConfig(err) {

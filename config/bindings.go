@@ -30,15 +30,16 @@ func (c *Config) Bindings(file string) ([]Binding, error) {
 	return parseBindings(append(c.masterBindings(file), c.nodeBindings(file)...))
 }
 
-// NodeBindings is like Bindings, for a host that is only a node. The node's balancer uses the API's
-// port.
+// NodeBindings is like Bindings, but for a host that is not a master. On this host, the load
+// balancer for the API servers listens on the API's port on the loopback address.
 func (c *Config) NodeBindings(file string) ([]Binding, error) {
 	_, port := c.Master.APIAddress()
 	api := binding{"API of the masters", "tcp", joined("127.0.0.1", port), "servingInfo.bindAddress", fileOr(file, MasterFile(c.DataDir))}
 	return parseBindings(append([]binding{api}, c.nodeBindings(file)...))
 }
 
-// MasterBindings is like Bindings, for one of several masters, whose node runs a balancer.
+// MasterBindings is like Bindings, but for a host in a cluster with several masters. It adds the
+// address of the host's load balancer for the API servers.
 func (c *Config) MasterBindings(file string) ([]Binding, error) {
 	api := binding{"API of all masters", "tcp", c.Node.Slipway.BalancerAddress, "slipway.balancerAddress", fileOr(file, NodeFile(c.DataDir))}
 	return parseBindings(slices.Concat(c.masterBindings(file), c.nodeBindings(file), []binding{api}))

@@ -23,7 +23,7 @@ type checker struct {
 	problems Problems
 }
 
-// fail records a problem with a key. It is a no-op if the decoder has already rejected the value.
+// fail records a problem with a key. It does nothing if the decoder has already rejected the value.
 func (c *checker) fail(key, format string, args ...any) {
 	for at := key; at != ""; at = at[:max(strings.LastIndexAny(at, ".["), 0)] {
 		if c.document.broken[at] {
@@ -185,7 +185,7 @@ func checkPorts(claims []claim) Problems {
 			}
 			claim, other := a, b
 			if _, ok := a.document.lines[a.key]; !ok {
-				claim, other = b, a // report the key that a file sets
+				claim, other = b, a // prefer the key that is set in a file
 			}
 			check := checker{document: claim.document}
 			check.fail(claim.key, "is %q, but the %s's %s is %q; choose another port",

@@ -38,15 +38,15 @@ func (d *document) line(key string) int {
 // OpenShift master-config.yaml has about 500.
 const maxNodes = 50_000
 
-// maxDepth is the maximum nesting depth of values. Without this limit, decoding an alias that
-// contains itself would not terminate.
+// maxDepth is the maximum nesting depth of values. Without this limit, the decoder would never
+// return from an alias that contains itself.
 const maxDepth = 100
 
 // decoder decodes a YAML document into a Go type.
 type decoder struct {
 	*document
-	// retired contains keys that OpenShift 3 accepted, although the current types have no field for
-	// them.
+	// retired contains keys that OpenShift 3 accepted, but for which the current types have no
+	// field.
 	retired  map[string]bool
 	nodes    int
 	depth    int
@@ -76,8 +76,8 @@ func (d *decoder) fail(node *yaml.Node, key, format string, args ...any) {
 	})
 }
 
-// enter resolves an alias, and increments the depth until leave is called. It returns nil if the
-// document is too large or nested too deeply.
+// enter resolves an alias, and increments the depth. The caller must call leave to decrement it
+// again. If the document is too large or nested too deeply, enter returns nil.
 func (d *decoder) enter(node *yaml.Node, key string) *yaml.Node {
 	d.depth++
 	for node.Kind == yaml.AliasNode {

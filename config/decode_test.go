@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// decodeMaster decodes a MasterConfig from text, which contains no apiVersion and no kind.
+// decodeMaster decodes a MasterConfig from text. The text must not contain apiVersion and kind.
 func decodeMaster(t *testing.T, text string) (*MasterConfig, Problems) {
 	t.Helper()
 	roots, err := parse([]byte(text))

@@ -2,7 +2,7 @@ package config
 
 import (
 	"crypto/sha256"
-	_ "embed" // for the audit policy
+	_ "embed" // required by go:embed
 	"fmt"
 	"net"
 	"net/netip"
@@ -24,8 +24,8 @@ import (
 // that is the same on each host.
 const dnsAddress = "169.254.20.10:53"
 
-// ingressNetwork is the default network for LoadBalancer services. noIngressNetwork disables
-// addresses for these services.
+// ingressNetwork is the default network for LoadBalancer services. noIngressNetwork is the value
+// that disables addresses for these services.
 const ingressNetwork, noIngressNetwork = "172.29.0.0/16", "0.0.0.0/32"
 
 // DefaultMaster sets the keys that c omits to OpenShift 3's defaults. dataDir must be absolute.
@@ -112,7 +112,7 @@ var auditPolicy []byte
 func defaultAudit() legacyv1.AuditConfig {
 	policy, err := yaml.YAMLToJSON(auditPolicy)
 	if err != nil {
-		panic(err) // the file is embedded, and a test decodes it
+		panic(err) // cannot happen: the file is embedded, and a test decodes it
 	}
 	return legacyv1.AuditConfig{
 		Enabled: true, MaximumFileRetentionDays: 30, MaximumRetainedFiles: 5, MaximumFileSizeMegabytes: 100,
@@ -120,8 +120,8 @@ func defaultAudit() legacyv1.AuditConfig {
 	}
 }
 
-// apart reports whether a network does not overlap any of the cluster's networks. It skips invalid
-// networks.
+// apart reports whether a network overlaps none of the cluster's networks. It ignores invalid
+// cluster networks.
 func apart(network string, c *legacyv1.MasterNetworkConfig) bool {
 	inUse := splitNetworks(c.ServiceNetworkCIDR)
 	for _, entry := range c.ClusterNetworks {
@@ -150,9 +150,9 @@ func defaultImages(c *MasterConfig, dataDir string) {
 // usersFile returns the path of the default provider's htpasswd file.
 func usersFile(dataDir string) string { return filepath.Join(dataDir, "users.htpasswd") }
 
-// defaultOAuth sets the defaults in oauthConfig. For a configuration without oauthConfig, it sets a
-// provider that reads its users from a file. If oauthConfig contains no providers, no user can log
-// in.
+// defaultOAuth sets the defaults in oauthConfig. Without an oauthConfig block, it adds a provider
+// that reads its users from a file. It adds no provider to an existing oauthConfig block, so users
+// cannot log in if that block has no providers.
 func defaultOAuth(c *MasterConfig, dataDir string) {
 	if c.OAuthConfig == nil {
 		if c.AuthConfig.OAuthMetadataFile != "" {
@@ -181,8 +181,8 @@ func defaultOAuth(c *MasterConfig, dataDir string) {
 	}
 }
 
-// DefaultNode sets the keys that c omits to OpenShift 3's defaults, unless Slipway's node lacks the
-// component that a key configures. dataDir must be absolute. hostName is the machine's name as a
+// DefaultNode sets the keys that c omits to OpenShift 3's defaults. It skips keys for components
+// that Slipway's node does not have. dataDir must be absolute. hostName is the machine's name as a
 // DNS subdomain. nodeIP and networkConfig.mtu stay empty because the machine's address can change
 // between starts.
 func DefaultNode(c *NodeConfig, dataDir, hostName string) {
@@ -242,8 +242,8 @@ func DefaultNode(c *NodeConfig, dataDir, hostName string) {
 // UsualDataDir is the default path of the data directory.
 const UsualDataDir = "/var/lib/slipway"
 
-// cgroupRoot returns the cgroup of the host with the given data directory. Each host has its own
-// cgroup, because a node terminates unknown pods below its cgroup.
+// cgroupRoot returns the cgroup of the host with the given data directory. Hosts that share a
+// machine must have different cgroups, because each node terminates unknown pods below its cgroup.
 func cgroupRoot(dataDir string) string {
 	if dataDir == UsualDataDir {
 		return "/slipway"

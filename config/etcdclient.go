@@ -17,7 +17,7 @@ func (c *MasterConfig) etcdPort() string {
 	}
 	u, err := url.Parse(c.EtcdClientInfo.URLs[0])
 	if err != nil || u.Port() == "" {
-		return usual // validation reports it
+		return usual // validate reports the invalid URL
 	}
 	return u.Port()
 }

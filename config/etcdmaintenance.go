@@ -27,7 +27,7 @@ func (c *checker) etcdMaintenance(m *MasterExtension) {
 	}
 }
 
-// FreeBytes returns how much unused space, in bytes, a file must have before it is defragmented.
+// FreeBytes returns the minimum unused space, in bytes, at which a database file is defragmented.
 func (m *EtcdMaintenance) FreeBytes() (int64, error) {
 	quantity, err := resource.ParseQuantity(m.FreeSpace)
 	if err != nil || quantity.Sign() <= 0 {

@@ -29,7 +29,8 @@ func graduatedGates() []string {
 }
 
 // removeGraduatedGates removes graduated gates from the arguments, because Kubernetes rejects
-// unknown gates. Ignored lists the removed gates. A gate that disables its feature is a problem.
+// unknown gates. Ignored lists the removed gates. If an argument disables a graduated feature,
+// removeGraduatedGates returns a problem.
 func (c *Config) removeGraduatedGates() Problems {
 	kube := &c.Master.KubernetesMasterConfig
 	var problems Problems

@@ -11,8 +11,8 @@ type taggedField struct {
 	index []int
 }
 
-// fields returns the tagged fields of a struct, including fields of inlined structs, in the order
-// of their definition.
+// fields returns a struct's tagged fields, including the fields of inlined structs, in the order in
+// which they are declared.
 func fields(t reflect.Type) []taggedField {
 	var list []taggedField
 	for i := range t.NumField() {
@@ -40,7 +40,7 @@ func suggestion(misspelt string, allowed []taggedField) string {
 			best = f.name
 			break
 		}
-		// The misspelled name is an abbreviation, such as schedulerArgs for schedulerArguments.
+		// The misspelled name is a short form, such as schedulerArgs for schedulerArguments.
 		if stem := strings.TrimSuffix(misspelt, "s"); len(stem) > 3 && strings.HasPrefix(f.name, stem) && best == "" {
 			best = f.name
 		}

@@ -24,7 +24,7 @@ func (c *Config) Files() []string {
 	for _, provider := range c.Master.OAuthConfig.IdentityProviders {
 		var block map[string]any
 		if json.Unmarshal(provider.Provider.Raw, &block) != nil {
-			continue // Load rejects it
+			continue // Load rejects the invalid block
 		}
 		blocks := []map[string]any{block}
 		for _, key := range secretKeys {

@@ -36,14 +36,14 @@ const groupHead = `# The ConfigMap of the node's group in the project openshift-
 # Change them there. Changes of other keys in this file take effect at the next start.
 `
 
-// MergeGroup merges a node group's configuration into the host's node-config.yaml. It removes keys
-// that an earlier configuration added and that group omits. applied is the GroupFile.Applied of the
-// earlier configuration, or nil.
+// MergeGroup merges a node group's configuration into the host's node-config.yaml. It removes the
+// keys that the previous version of the group's configuration added and that the new version omits.
+// applied is GroupFile.Applied from the merge of the previous version, or nil.
 //
-// A group can set only the keys in groupKeys. Any other key must have the host's value. A key whose
-// value is specific to each host can have OpenShift 3's default instead. Without these
-// restrictions, a user who can write the ConfigMap could take over the host, because the keys
-// include paths of key files, programs and pod manifests.
+// A group can set only the keys in groupKeys. Any other key must have the host's value or, if its
+// value is specific to each host, OpenShift 3's default. Without these restrictions, a user who can
+// write the ConfigMap could take over the host, because NodeConfig also contains the paths of key
+// files, programs and pod manifests.
 func (c *Config) MergeGroup(applied, group []byte) (*GroupFile, error) {
 	if _, err := DecodeGroup(group); err != nil {
 		return nil, err
@@ -128,8 +128,8 @@ func mergeFile(current map[string]any, applied, settings []byte) ([]byte, error)
 
 // loadNode returns the host's configuration with a different node-config.yaml.
 func (c *Config) loadNode(content []byte) (*Config, error) {
-	// The file is in the same directory because it contains paths that are relative to the
-	// directory.
+	// The file must be in the same directory as node-config.yaml, because its paths are relative to
+	// that directory.
 	candidate := filepath.Join(filepath.Dir(NodeFile(c.DataDir)), ".node-config.yaml")
 	if err := writeFile(candidate, content); err != nil {
 		return nil, fmt.Errorf("check node group configuration: %w", err)
@@ -138,7 +138,7 @@ func (c *Config) loadNode(content []byte) (*Config, error) {
 	next, err := Load(c.DataDir, candidate)
 	if problems, ok := errors.AsType[Problems](err); ok {
 		for i := range problems {
-			problems[i].Line = 0 // of the temporary file
+			problems[i].Line = 0 // the line number refers to the temporary file
 			if problems[i].File == candidate {
 				problems[i].File = nodegroup.Key
 			}
@@ -174,8 +174,8 @@ func groupSettings(group []byte, current map[string]any) ([]byte, error) {
 	return json.Marshal(settings)
 }
 
-// manifestPath is the argument that sets the static pod directory. Static pods can control the
-// whole host. A group can set only OpenShift 3's directory, because only root has access to it.
+// manifestPath is the argument that sets the static pod directory. A group can set only OpenShift
+// 3's directory, to which only root has access, because static pods can control the whole host.
 const (
 	manifestPath      = "kubeletArguments.pod-manifest-path"
 	manifestDirectory = "/etc/origin/node/pods"
@@ -211,8 +211,8 @@ func (f *groupFilter) values(path string, values, current map[string]any) map[st
 	return settings
 }
 
-// isDefault reports whether a value is the default in OpenShift 3.11's node groups. It returns
-// false for keys other than the keys that each host sets itself.
+// isDefault reports whether a value is a key's default in OpenShift 3.11's node groups. It returns
+// false for a key that hosts do not set individually.
 func isDefault(key string, value any) bool {
 	if list, ok := value.([]any); ok && len(list) == 1 {
 		value = list[0]

@@ -106,7 +106,7 @@ func (c *MasterConfig) resolveProviders(folder string) {
 		provider := &c.OAuthConfig.IdentityProviders[i]
 		var block map[string]any
 		if json.Unmarshal(provider.Provider.Raw, &block) != nil {
-			continue // validation reports the problem
+			continue // validate reports the problem
 		}
 		resolveBlock(folder, block, fileKeys...)
 		for _, key := range secretKeys {

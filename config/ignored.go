@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// supported returns the settings of a kind that this version supports. A setting includes all
-// settings below it.
+// supported returns the keys that this version supports in a document of the given kind. A key
+// includes all keys below it.
 func supported(kind string) []string {
 	if kind == masterKind {
 		return append(pluginKeys(), []string{
@@ -143,8 +143,9 @@ func (c *Config) Ignored() []string {
 	return list
 }
 
-// acceptedContentTypes returns the response formats that the kubelet accepts. Upstream derives
-// these formats from contentType. ok reports whether acceptContentTypes is empty or equal to them.
+// acceptedContentTypes returns the response formats that the kubelet accepts. As in upstream, they
+// depend only on contentType. ok reports whether acceptContentTypes is empty or specifies the same
+// formats.
 func (c *NodeConfig) acceptedContentTypes() (accepted string, ok bool) {
 	const protobuf, json = "application/vnd.kubernetes.protobuf", "application/json"
 	client := c.MasterClientConnectionOverrides

@@ -41,7 +41,8 @@ func (c *MasterConfig) NodeSettings() (string, error) {
 }
 
 // CheckNodeSettings returns an error if this program does not accept a master's settings for nodes,
-// for example because the master's program is newer. The settings are the result of NodeSettings.
+// for example because the master runs a newer version. settings is the result of NodeSettings on
+// the master.
 func CheckNodeSettings(settings string) error {
 	dir, err := os.MkdirTemp("", "slipway-")
 	if err != nil {

@@ -15,8 +15,8 @@ func resolve(folder string, paths []*string) {
 	}
 }
 
-// paths returns pointers to the paths of files and directories in a MasterConfig that OpenShift 3
-// resolves.
+// paths returns pointers to the file and directory paths in a MasterConfig. Like OpenShift 3, the
+// caller resolves these paths relative to the configuration file.
 func (c *MasterConfig) paths() []*string {
 	kube, audit, accounts := &c.KubernetesMasterConfig, &c.AuditConfig, &c.ServiceAccountConfig
 	list := servingPaths(&c.ServingInfo.ServingInfo)
@@ -68,9 +68,9 @@ func (c *MasterConfig) paths() []*string {
 	return append(list, oauthPaths(c.OAuthConfig)...)
 }
 
-// paths returns pointers to the paths of files and directories in a NodeConfig that OpenShift 3
-// resolves, and to the paths in the slipway block. As in OpenShift 3, it excludes kubelet and proxy
-// arguments.
+// paths returns pointers to the file and directory paths in a NodeConfig that OpenShift 3 resolves
+// relative to the configuration file, and to the paths in the slipway block. As in OpenShift 3,
+// paths in kubelet and proxy arguments are not included.
 func (c *NodeConfig) paths() []*string {
 	list := append(servingPaths(&c.ServingInfo),
 		&c.MasterKubeConfig,

@@ -68,12 +68,11 @@ func (c *MasterConfig) DualStack() (networks dualstack.Networks) {
 	return networks
 }
 
-// PodNetworks returns the address ranges of the pod networks: the IPv4 networks and, if configured,
-// the IPv6 network.
+// PodNetworks returns the address ranges of the IPv4 pod networks and, if configured, of the IPv6
+// pod network.
 func (c *MasterConfig) PodNetworks() []netip.Prefix { return c.DualStack().Prefixes() }
 
-// ServiceNetworks returns the service networks: the IPv4 network and, if configured, the IPv6
-// network.
+// ServiceNetworks returns the IPv4 service network and, if configured, the IPv6 service network.
 func (c *MasterConfig) ServiceNetworks() (networks []netip.Prefix) {
 	for _, text := range splitNetworks(c.NetworkConfig.ServiceNetworkCIDR) {
 		network, _ := netip.ParsePrefix(text)
@@ -125,8 +124,9 @@ func (c *MasterConfig) PublicAddress() string {
 }
 
 // CORSOrigins returns regular expressions for the origins whose pages can send requests to the API
-// server. An expression without anchors, as in the first OpenShift versions, is changed so that it
-// matches only a whole host. Otherwise, it would also match longer host names.
+// server. The first OpenShift versions wrote expressions without anchors. CORSOrigins adds anchors
+// to these expressions so that they match only a whole host. Otherwise, they would also match
+// longer host names.
 func (c *MasterConfig) CORSOrigins() (expressions []string) {
 	for _, expression := range c.CORSAllowedOrigins {
 		if !strings.Contains(expression, "//") && !strings.Contains(expression, "^") {
@@ -226,7 +226,8 @@ func (o *Outbound) Networks() (networks []netip.Prefix) {
 	return networks
 }
 
-// PodEvictionTimeout returns how long pods stay bound to a node that is not ready.
+// PodEvictionTimeout returns how long pods stay on a node that is not ready before they are
+// evicted.
 func (c *MasterConfig) PodEvictionTimeout() time.Duration {
 	timeout, _ := time.ParseDuration(c.KubernetesMasterConfig.PodEvictionTimeout)
 	return timeout
@@ -238,8 +239,8 @@ func (c *NodeConfig) KubeletAddress() (host string, port int) {
 }
 
 // DNSAddress returns the host:port of the node's DNS server for pods. It is dnsBindAddress if pods
-// can connect to that address. Otherwise, it is the default: OpenShift 3 files contain the address
-// 127.0.0.1:53, because the DNS server was behind dnsmasq, which Slipway does not use.
+// can connect to that address, and otherwise the default address. OpenShift 3's files specify
+// 127.0.0.1:53 because its DNS server was behind dnsmasq, which Slipway does not use.
 func (c *NodeConfig) DNSAddress() string {
 	address, err := netip.ParseAddrPort(c.DNSBindAddress)
 	if err == nil && (address.Addr().IsLoopback() || address.Addr().IsUnspecified()) {
@@ -303,9 +304,9 @@ func (c *NodeConfig) Nameservers() []string {
 }
 
 // RecursiveResolvConf returns the path of the file that contains the name servers for names outside
-// the cluster (dnsRecursiveResolvConf). dnsNameservers takes precedence over this file.
-// RecursiveResolvConf returns "" if the file does not exist, as on a host without OpenShift 3. In
-// this case, the machine's own file applies.
+// the cluster (dnsRecursiveResolvConf). dnsNameservers takes precedence over this file. If the file
+// does not exist, as on a host without OpenShift 3, RecursiveResolvConf returns "", and the node's
+// DNS server uses the machine's /etc/resolv.conf.
 func (c *NodeConfig) RecursiveResolvConf() string { return existing(c.DNSRecursiveResolvConf) }
 
 // KubeletClientCA returns the path of the file with additional CAs for the kubelet's clients

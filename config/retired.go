@@ -1,8 +1,8 @@
 package config
 
-// retiredMasterKeys returns MasterConfig keys that a release of OpenShift 3 wrote, although the
-// current types have no field for them. The decoder accepts these keys, so that an upgraded
-// cluster's files can be loaded. Ignored reports them. NodeConfig has no retired keys.
+// retiredMasterKeys returns MasterConfig keys that a release of OpenShift 3 wrote, but for which
+// the current types have no field. The decoder accepts these keys so that the files of upgraded
+// clusters can be loaded. Ignored reports them. NodeConfig has no retired keys.
 func retiredMasterKeys() map[string]bool {
 	return map[string]bool{
 		// The web console became a deployment in 3.9.
@@ -10,7 +10,7 @@ func retiredMasterKeys() map[string]bool {
 		// controllerConfig.election replaced this key.
 		"controllerLeaseTTL": true,
 		"pauseControllers":   true,
-		// Since 3.6, these features have always been enabled.
+		// These features have always been enabled since 3.6.
 		"disabledFeatures": true,
 		// The kubelets' addresses are read from Node objects.
 		"kubeletClientInfo.preferredAddressTypes": true,

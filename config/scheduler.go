@@ -73,7 +73,7 @@ func (c *Config) readScheduler() Problems {
 		scheduler.File = path
 	}
 	scheduler.ConfigMap, scheduler.ConfigMapNamespace = take("policy-configmap"), cmp.Or(take("policy-configmap-namespace"), metav1.NamespaceSystem)
-	// As in OpenShift 3, with this argument the file takes precedence over the ConfigMap.
+	// As in OpenShift 3, if this argument is true, the file takes precedence over the ConfigMap.
 	legacy := take("use-legacy-policy-config")
 	switch {
 	case scheduler.ConfigMap == "":
@@ -101,7 +101,7 @@ func (c *Config) readScheduler() Problems {
 	return problems
 }
 
-// read reads and decodes the file.
+// read reads and decodes the scheduler's configuration file, if one is configured.
 func (s *Scheduler) read() Problems {
 	if s.File == "" {
 		return nil
@@ -126,7 +126,7 @@ func DecodeSchedulerPolicy(name string, data []byte) (*policy.Policy, []byte, er
 	return s.Policy, s.Configuration, nil
 }
 
-// decode decodes the file's content.
+// decode decodes the content of the scheduler's configuration file.
 func (s *Scheduler) decode(data []byte) Problems {
 	roots, err := parse(spaces(data))
 	if err != nil {

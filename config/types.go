@@ -9,8 +9,8 @@ import (
 type MasterConfig struct {
 	legacyv1.MasterConfig `json:",inline"`
 
-	// TemplateServiceBrokerConfig is an OpenShift 3 block. The current OpenShift types no longer
-	// have a field for it.
+	// TemplateServiceBrokerConfig configures the template service broker. OpenShift 3 has this
+	// block, but the current OpenShift types have no field for it.
 	TemplateServiceBrokerConfig TemplateServiceBrokerConfig `json:"templateServiceBrokerConfig"`
 	// AnsibleServiceBrokerConfig configures the Ansible service broker. In OpenShift 3, these settings
 	// are in the broker's own configuration.
@@ -136,8 +136,8 @@ type EtcdSnapshots struct {
 	Interval metav1.Duration `json:"interval"`
 	// Keep is the number of copies to keep. The default is five.
 	Keep int `json:"keep"`
-	// Directory is the directory for the copies. The default is `<data>/snapshots`. Use a different
-	// disk than etcd, so that the copies survive the loss of etcd's disk.
+	// Directory is the directory for the copies. The default is `<data>/snapshots`. Choose a
+	// directory that is not on etcd's disk, so that the copies survive the loss of that disk.
 	Directory string `json:"directory"`
 	// Configuration is a file in the format of distribution's registry. If it is set, the copies are
 	// also stored in `etcd-snapshots/NODE` in the storage that the file's `storage` section
@@ -157,10 +157,10 @@ type Descheduler struct {
 	DryRun bool `json:"dryRun"`
 }
 
-// Outbound configures the servers that Slipway can connect to on behalf of users: registries of
-// imported images and the targets of their redirects. By default, Slipway does not connect to
-// loopback and link-local addresses, or to the networks of the host, pods and services. It always
-// allows the cluster's own registry and the registries in
+// Outbound configures the servers that Slipway can connect to on behalf of users: the registries of
+// imported images, and the servers to which these registries redirect. By default, Slipway does not
+// connect to loopback and link-local addresses, or to the networks of the host, pods and services.
+// It always allows the cluster's own registry and the registries in
 // imagePolicyConfig.allowedRegistriesForImport whose names do not contain a wildcard.
 type Outbound struct {
 	// AllowedNetworks lists networks that are allowed, such as `192.0.2.0/24`.

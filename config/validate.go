@@ -127,8 +127,8 @@ func (c *checker) master(m *MasterConfig) []netip.Prefix {
 	return c.networks(m)
 }
 
-// tls validates the TLS version and ciphers for connections from clients, and the named
-// certificates.
+// tls validates the TLS version and ciphers for connections from clients, and the certificates for
+// specific host names.
 func (c *checker) tls(at string, s *legacyv1.ServingInfo) {
 	if _, err := cliflag.TLSVersion(s.MinTLSVersion); err != nil {
 		c.fail(at+".minTLSVersion", "is %q, must be one of %s", s.MinTLSVersion, strings.Join(cliflag.TLSPossibleVersions(), ", "))
@@ -232,8 +232,8 @@ func (c *checker) ingress(value string, prefixes []netip.Prefix) {
 	}
 }
 
-// services validates the service network. Two keys set it, and each of them is the default for the
-// other.
+// services validates the service network. Each of the two keys that can set it is the default for
+// the other key.
 func (c *checker) services(m *MasterConfig, pods []netip.Prefix) netip.Prefix {
 	key, value := "networkConfig.serviceNetworkCIDR", m.NetworkConfig.ServiceNetworkCIDR
 	otherKey, otherValue := "kubernetesMasterConfig.servicesSubnet", m.KubernetesMasterConfig.ServicesSubnet
@@ -304,7 +304,7 @@ func (c *checker) secondNetwork(cidrKey, bitsKey string, networks dualstack.Netw
 	case second.Addr().Is4In6() || second.Addr().IsLinkLocalUnicast() || second.Addr().IsMulticast():
 		c.fail(cidrKey, "is %q, must be a network of unique local or global addresses, such as fd01::/48", second)
 	case second.HostBits > 128-second.Bits():
-		return // another problem
+		return // another check reports this problem
 	case second.HostBits < hostBits:
 		c.fail(bitsKey, "is %d, must be at least that of the IPv4 networks, %d, so that each pod has an address", second.HostBits, hostBits)
 	case second.Subnets().Cmp(subnets) < 0:

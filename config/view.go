@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/redact"
 )
 
-// View returns the effective configuration as two YAML documents, MasterConfig and NodeConfig. Keys
-// are in the order of the types' fields. Empty keys are omitted. Secrets are replaced with
+// View returns the effective configuration as two YAML documents, MasterConfig and NodeConfig. View
+// writes keys in the order of the types' fields, omits empty keys, and replaces secrets with
 // `<redacted>`.
 func (c *Config) View() ([]byte, error) {
 	var out bytes.Buffer
@@ -45,8 +45,8 @@ func (c *Config) View() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// encode returns the YAML of a value with JSON tags. It omits a struct's zero fields, but not a
-// pointer to a zero value.
+// encode returns the YAML of a value with JSON tags. It omits struct fields that are zero, but it
+// keeps a pointer to a zero value.
 func encode(v reflect.Value) (*yaml.Node, error) {
 	if marshaler, ok := v.Interface().(json.Marshaler); ok && v.Kind() != reflect.Pointer {
 		return encodeJSON(marshaler)

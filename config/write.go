@@ -45,8 +45,8 @@ func WriteSettings(dataDir, settings string) error {
 	return nil
 }
 
-// unchanged reports whether a file is the MasterConfig that earlier versions wrote on the first
-// start. This MasterConfig disabled the audit log.
+// unchanged reports whether a file contains the MasterConfig that earlier versions wrote on the
+// first start, in which the audit log was disabled.
 func unchanged(path string) bool {
 	content, err := os.ReadFile(path)
 	return err == nil && string(content) == masterFileWithoutDNS()+"auditConfig:\n  enabled: false\n"

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// mayRun returns an error if a user lacks a permission that bundles have in the user's project.
+// mayRun returns an error if a user lacks any of the permissions that a bundle has in a project.
 // Without this check, users could use a bundle to exceed their own permissions.
 func (b *broker) mayRun(ctx context.Context, u user.Info, project string) error {
 	role, err := b.kube.RbacV1().ClusterRoles().Get(ctx, b.options.SandboxRole, metav1.GetOptions{})

@@ -1,8 +1,8 @@
 // Package ansible implements the Ansible service broker. It offers Ansible playbook bundles (APBs)
-// as services of the Open Service Broker API. A bundle is an image whose label contains its
-// specification, apb.yml. It is in the cluster's registry, or in a registry from which the cluster
-// imports it. To provision, update, deprovision, bind or unbind, the broker runs the image in a
-// pod.
+// as services of the Open Service Broker API. A bundle is an image with a label that contains its
+// specification, apb.yml. The image is stored in the cluster's registry, or the cluster imports it
+// from another registry. To provision, update, deprovision, bind or unbind, the broker runs the
+// image in a pod.
 //
 // The pod runs in a separate namespace, the sandbox. The pod's service account has a role in the
 // user's project for the duration of the operation. The user must have all permissions of this

@@ -47,8 +47,8 @@ func credentialsBody(binding *bindingRecord) any {
 	return map[string]any{"credentials": binding.Credentials, "parameters": binding.Values}
 }
 
-// bindingRequest returns the instance's record (nil if there is none), the ID of the binding, and
-// the name of the request's originator.
+// bindingRequest returns the instance's record, the ID of the binding, and the name of the
+// request's originator. The record is nil if the instance does not exist.
 func (b *broker) bindingRequest(r *http.Request) (rec *record, id, user string, err error) {
 	instance, err := osbserver.ID(r, "instance")
 	if err != nil {
@@ -64,9 +64,9 @@ func (b *broker) bindingRequest(r *http.Request) (rec *record, id, user string, 
 	return rec, id, user, err
 }
 
-// bindValues returns a binding's parameters. If the bundle is no longer offered, the parameters
-// cannot be checked. In this case, bindValues rejects all parameters for a bundle with secrets,
-// because an unchecked parameter could override any variable and make Ansible disclose the secrets.
+// bindValues returns a binding's parameters. If the bundle is no longer offered, bindValues cannot
+// check the parameters. In this case, it rejects all parameters if the bundle uses secrets, because
+// an unchecked parameter could override any variable and make Ansible disclose the secrets.
 func (b *broker) bindValues(r *http.Request, rec *record, body request) (map[string]any, error) {
 	bundle, err := b.bundle(r.Context(), rec.Service)
 	if err != nil {

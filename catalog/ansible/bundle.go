@@ -27,8 +27,8 @@ import (
 const specLabel = "com.redhat.apb.spec"
 
 // runtimeLabel is the image label that contains the version of the contract between the broker and
-// the image. An image without the label uses version 1: it keeps the credentials in its container,
-// where the broker does not read them. Images of version 2 write them to a secret.
+// the image. Images of version 2 write the credentials to a secret. An image without the label has
+// version 1: it keeps the credentials in its container, where the broker cannot access them.
 const runtimeLabel = "com.redhat.apb.runtime"
 
 // bundleTag is the image stream tag of bundles.
@@ -107,8 +107,8 @@ func (b *bundle) plan(id string) *plan {
 // instance's credentials.
 func (s *spec) separate() bool { return s.Bindable && s.Async != "unsupported" }
 
-// bundles returns the offered bundles and the number of images that were read. Images with an
-// invalid specification are not offered; rejected contains the reasons why.
+// bundles returns the offered bundles and the number of images that were read. It does not return
+// images with an invalid specification. rejected contains the errors in those specifications.
 func (b *broker) bundles(ctx context.Context) (all []bundle, images int, rejected, err error) {
 	seen := map[string]bool{} // a stream can belong to several registries
 	for _, o := range b.origins {
@@ -195,8 +195,9 @@ func importFailure(stream *imagev1.ImageStream) error {
 	return nil
 }
 
-// A registry chooses its images' specifications. maxSpec is the maximum size in bytes, before and
-// after aliases are expanded, and maxSpecValues is the maximum number of values.
+// maxSpec is the maximum size of a specification in bytes, before and after aliases are expanded,
+// and maxSpecValues is the maximum number of its values. The limits are necessary because a
+// registry determines the content of its images' specifications.
 const maxSpec, maxSpecValues = 256 << 10, 10_000
 
 // specOf returns an image's specification. ok is false if the image is not a bundle.

@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// catalog returns the bundles as services. It omits images without a valid specification; bootstrap
-// returns their errors.
+// catalog returns the bundles as services. It omits images without a valid specification. The
+// errors in these specifications are in the response of bootstrap.
 func (b *broker) catalog(r *http.Request) (osbserver.Response, error) {
 	bundles, _, _, err := b.bundles(r.Context())
 	if err != nil {
@@ -82,7 +82,7 @@ func updatableOf(p *plan) (parameters []parameter) {
 }
 
 // bootstrap imports new images from other registries, and reads all images. It returns the number
-// of bundles and of images, and the problems with images that are not valid bundles.
+// of bundles, the number of images, and the reasons why images are not valid bundles.
 func (b *broker) bootstrap(r *http.Request) (osbserver.Response, error) {
 	failures := b.importRegistries(r.Context())
 	bundles, images, rejected, err := b.bundles(r.Context())

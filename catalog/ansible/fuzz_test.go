@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzSpec verifies that an image label results either in a service whose schemas can be encoded or
-// in an error, and that users' parameters can be checked against the service.
+// FuzzSpec verifies that each image label results in an error or in a service whose schemas can be
+// encoded. It also verifies that users' parameters can be checked against the service.
 func FuzzSpec(f *testing.F) {
 	f.Add(text, `{"password": "a", "size": 2}`)
 	f.Add("{name: a, plans: [{name: a, parameters: [{name: p, type: int, default: {a: [1]}}]}]}", `{"p": []}`)

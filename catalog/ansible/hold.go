@@ -10,10 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A role binding cannot be created in a project that is being deleted. Therefore, each instance has
-// a role binding without subjects in its project. A finalizer keeps the role binding until the
-// instance is deprovisioned. If an operation runs while the project is being deleted, the
-// operation's service account becomes the subject of this role binding.
+// A role binding cannot be created in a project that is being deleted. Therefore, the broker
+// creates a role binding without subjects in the project when it creates an instance. A finalizer
+// keeps the role binding until the instance is deprovisioned. If an operation runs while the
+// project is being deleted, the operation's service account becomes the subject of this role
+// binding.
 const (
 	// heldLabel is the label on these role bindings. heldAnnotation is the annotation that contains
 	// the ID of the instance.

@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// heldBroker returns a broker with an instance in the shop project. If terminating is set, the
-// project is marked as being deleted.
+// heldBroker returns a broker with an instance in the shop project. If terminating is true, the
+// project is being deleted.
 func heldBroker(t *testing.T, terminating, ordered bool) (*broker, *record) {
 	t.Helper()
 	project := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}

@@ -72,7 +72,7 @@ func (r *request) validate() error {
 	return nil
 }
 
-// order returns the bundle and the parameters of a request.
+// order returns the bundle and the parameters that a provisioning request specifies.
 func (b *broker) order(r *http.Request, body request) (source, map[string]any, error) {
 	bundle, err := b.bundle(r.Context(), body.ServiceID)
 	if err != nil {
@@ -94,8 +94,9 @@ func (b *bundle) source(plan *plan) source {
 }
 
 // permitted returns the name of the request's originator. It returns an error if the originator
-// lacks the bundle's permissions in a project. No permission is required in a project that is being
-// deleted, because its users may have lost their roles. Bundles then only delete instances.
+// lacks any of the bundle's permissions in a project. In a project that is being deleted, no
+// permissions are required, because users may have already lost their roles, and bundles only
+// delete instances there.
 func (b *broker) permitted(r *http.Request, project string) (name string, err error) {
 	user, err := osbserver.Originator(r, b.authorizer)
 	if err != nil {
@@ -116,8 +117,8 @@ func (b *broker) existing(r *http.Request, id string) (*record, error) {
 	return rec, err
 }
 
-// mustExist returns an error if an instance does not exist, or if it is still being created. rec
-// can be nil.
+// mustExist returns an error if the instance does not exist or is still being created. rec is nil
+// if the instance has no record.
 func (rec *record) mustExist(id string) error {
 	switch {
 	case rec == nil || !rec.Provisioned && (rec.Operation == nil || rec.Operation.State != inProgress):
@@ -182,7 +183,7 @@ func (b *broker) readInstance(r *http.Request) (osbserver.Response, error) {
 	return osbserver.Response{Code: http.StatusOK, Body: body}, nil
 }
 
-// change returns the plan and the parameters after an update.
+// change returns the plan and the parameters that result from an update request.
 func (b *bundle) change(rec *record, body request) (*plan, map[string]any, error) {
 	target, current := b.plan(body.PlanID), b.plan(rec.Plan)
 	switch {
@@ -205,7 +206,7 @@ func (b *bundle) change(rec *record, body request) (*plan, map[string]any, error
 		}
 	}
 	for name, value := range body.Parameters {
-		merged[name] = value // complete rejects parameters that the plan does not have
+		merged[name] = value // complete rejects parameters that the plan does not define
 	}
 	values, err := complete(target.Parameters, merged)
 	return target, values, err

@@ -115,7 +115,7 @@ func (v *view[T, P]) List(ctx context.Context, options *internalversion.ListOpti
 	return list, nil
 }
 
-// items returns the objects that the options select, and the version of the list.
+// items returns the objects that the options select, and the resource version of the list.
 func (v *view[T, P]) items(ctx context.Context, options *internalversion.ListOptions) (items []T, version string, err error) {
 	follower, err := v.follow(ctx, "", options)
 	if err != nil {
@@ -128,15 +128,15 @@ func (v *view[T, P]) items(ctx context.Context, options *internalversion.ListOpt
 	return items, follower.version, nil
 }
 
-// hasObjects reports whether the request's project has objects. All objects are in the broker's
-// namespace.
+// hasObjects reports whether the request's project can contain objects. All objects are in the
+// broker's namespace.
 func hasObjects(ctx context.Context) bool {
 	project := apirequest.NamespaceValue(ctx)
 	return project == "" || project == namespace
 }
 
-// selected returns the objects that are derived from a stored object and that the request and its
-// options select.
+// selected returns the objects that are derived from a stored object and that match both the
+// request's project and the options.
 func (v *view[T, P]) selected(ctx context.Context, stored runtime.Object, options *internalversion.ListOptions) ([]T, error) {
 	if !hasObjects(ctx) {
 		return nil, nil
@@ -156,9 +156,9 @@ func (v *view[T, P]) selected(ctx context.Context, stored runtime.Object, option
 	}), err
 }
 
-// bundleFeed returns the feed of the bundles. It watches all projects if several have bundles,
-// because only the events of a single watch are in the order of their versions. A client that
-// resumes a watch would otherwise miss changes.
+// bundleFeed returns the feed of the bundles. If several projects have bundles, the feed watches
+// all projects, because only a single watch returns events in the order of their versions.
+// Otherwise, a client that resumes a watch would miss changes.
 func (b *broker) bundleFeed() feed[v1alpha1.Bundle] {
 	project := namespace
 	for i, o := range b.origins {

@@ -12,10 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Secret is a secret in the broker's namespace. Its keys are variables of a bundle's playbooks.
+// Secret is a secret in the broker's namespace whose keys become variables of a bundle's playbooks.
 type Secret struct {
-	// Name is the name of the secret. Bundle is the name of the bundle's image stream. The name in the
-	// bundle's image is not used, because an image does not identify its owner.
+	// Name is the name of the secret. Bundle is the name of the bundle's image stream. The name in
+	// the specification is not used, because any image can specify any name.
 	Name, Bundle string
 }
 
@@ -43,7 +43,7 @@ func (b *broker) secretsOf(stream string) (names []string) {
 }
 
 // copyMounts copies a bundle's secrets and its state into the sandbox. The state is in a ConfigMap
-// with the name of the pod, which the bundle can create or change.
+// that has the pod's name and that the bundle can create or change.
 func (b *broker) copyMounts(ctx context.Context, rec *record) error {
 	name := rec.Operation.Name
 	for _, secret := range b.secretsOf(rec.Operation.Bundle.Stream) {
@@ -79,8 +79,8 @@ func (b *broker) mount(pod *corev1.Pod, rec *record) {
 	}
 }
 
-// readState reads the state that a bundle has written. If the bundle has written none, the state
-// does not change.
+// readState updates the record with the state that a bundle has written. If the bundle has not
+// written a state, the record's state does not change.
 func (b *broker) readState(ctx context.Context, rec *record) error {
 	name := rec.Operation.Name
 	stored, err := b.kube.CoreV1().ConfigMaps(name).Get(ctx, name, metav1.GetOptions{})

@@ -48,9 +48,9 @@ const (
 	credentialsKey          = "fields"
 )
 
-// begin records an operation, and then starts it. If the same operation is in progress, begin
-// continues it. begin does not return an error if the operation cannot be started, because the
-// platform's polls retry the start.
+// begin records an operation, and then starts it. If the same operation is already in progress,
+// begin only confirms it. begin does not return an error if the operation cannot be started,
+// because each poll from the platform retries the start.
 func (b *broker) begin(ctx context.Context, rec *record, op *operation) (osbserver.Response, error) {
 	if current := rec.Operation; current != nil && current.State == inProgress {
 		if current.Action == op.Action && current.Binding == op.Binding && current.Plan == op.Plan && equal(current.Values, op.Values) {
@@ -82,7 +82,7 @@ func (b *broker) begin(ctx context.Context, rec *record, op *operation) (osbserv
 	return accepted(op), nil
 }
 
-// maxOperations is the maximum number of a project's operations in progress. The project's quota
+// maxOperations is the maximum number of operations in progress for a project. The project's quota
 // does not limit the operations' pods, because they run in sandboxes.
 const maxOperations = 2
 
@@ -144,7 +144,7 @@ func (b *broker) advance(ctx context.Context, rec *record) error {
 		switch {
 		case err != nil:
 			return err
-		case terminating && deletes && !held: // the project or the role binding no longer exists
+		case terminating && deletes && !held: // the bundle cannot get a role in the project
 			return b.end(ctx, rec, succeeded, "the project is being deleted with its content", nil)
 		case terminating && !deletes:
 			return b.end(ctx, rec, failed, "the project is being deleted", nil)
@@ -196,7 +196,7 @@ func isDashboard(address string) bool {
 	return err == nil && len(address) <= 1024 && parsed.Host != "" && (parsed.Scheme == "http" || parsed.Scheme == "https")
 }
 
-// exitCode returns the bundle's exit code, or -1.
+// exitCode returns the exit code of a pod's container, or -1 if the container has not exited.
 func exitCode(pod *corev1.Pod) int32 {
 	for _, status := range pod.Status.ContainerStatuses {
 		if status.State.Terminated != nil {
@@ -216,7 +216,7 @@ func waitingReason(pod *corev1.Pod) string {
 	return ""
 }
 
-// credentials returns the credentials that a bundle has written, or nil.
+// credentials returns the credentials that a bundle has written to a secret, or nil.
 func (b *broker) credentials(ctx context.Context, name string) (map[string]any, error) {
 	secret, err := b.kube.CoreV1().Secrets(name).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -232,8 +232,8 @@ func (b *broker) credentials(ctx context.Context, name string) (map[string]any, 
 	return values, nil
 }
 
-// end records the result of an operation, and then deletes the sandbox. It deletes the record of a
-// deprovisioned instance.
+// end records the result of an operation, and then deletes the sandbox. After a successful
+// deprovision operation, it deletes the instance's record instead.
 func (b *broker) end(ctx context.Context, rec *record, state, description string, credentials map[string]any) error {
 	op := rec.Operation
 	op.State, op.Description = state, description

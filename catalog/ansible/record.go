@@ -35,7 +35,7 @@ type record struct {
 	Bindings  map[string]*bindingRecord `json:"bindings,omitempty"`
 	// State is the state that the bundle has stored. The keys are file names.
 	State map[string]string `json:"state,omitempty"`
-	// Operation is the last operation.
+	// Operation is the last operation, which can be in progress.
 	Operation *operation `json:"operation,omitempty"`
 
 	secret *corev1.Secret
@@ -60,8 +60,8 @@ type bindingRecord struct {
 	Failure     string         `json:"failure,omitempty"`
 }
 
-// operation is the stored state of an operation, which runs the bundle. The sandbox, the pod and
-// the pod's roles have the operation's name.
+// operation is the stored state of one run of the bundle. The sandbox, the pod and the pod's role
+// bindings have the operation's name.
 type operation struct {
 	Name        string         `json:"name"`
 	Action      string         `json:"action"`
@@ -117,7 +117,8 @@ func decodeSecret(secret *corev1.Secret) (*record, error) {
 	return rec, nil
 }
 
-// store writes a record. It returns an error on a conflict. The platform then sends a new request.
+// store writes a record. It returns an error on a conflict, which causes the platform to retry its
+// request.
 func (b *broker) store(ctx context.Context, rec *record) error {
 	content, err := json.Marshal(rec)
 	if err != nil {
@@ -139,7 +140,8 @@ func (b *broker) store(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// Labels on the secrets that contain records: the project, and whether an operation is in progress.
+// Labels on the secrets that contain records. projectLabel contains the instance's project.
+// runningLabel means that an operation is in progress.
 const (
 	projectLabel = "slipway.openshift.io/ansible-project"
 	runningLabel = "slipway.openshift.io/ansible-running"

@@ -24,21 +24,21 @@ import (
 const (
 	// LocalRegistry is the cluster's own registry.
 	LocalRegistry = "local_openshift"
-	// ImageRegistry is a registry with a list of images in the configuration.
+	// ImageRegistry is a registry whose images are listed in the configuration.
 	ImageRegistry = "openshift"
-	// OrganizationRegistry is a registry with an organization. All images in the organization can be
-	// bundles.
+	// OrganizationRegistry is a registry in which all images of an organization can be bundles.
 	OrganizationRegistry = "dockerhub"
 )
 
 // Registry is a registry whose images can be bundles. As in [Options], WhiteList and BlackList
-// select bundles by name. The name is the last component of the image's name.
+// select bundles by name: the last component of the image's name.
 //
 // Source: OpenShift Container Platform 3.11, Configuring Clusters, OpenShift Ansible Broker
 // Configuration, Registry Configuration.
 type Registry struct {
 	Name, Type string
-	// URL is the URL of another registry, such as https://registry.example.com:5000.
+	// URL is the URL of the registry, such as https://registry.example.com:5000. A LocalRegistry
+	// has no URL.
 	URL string
 	// Org is the path of an OrganizationRegistry's images.
 	Org string
@@ -122,8 +122,8 @@ func matches(expressions []*regexp.Regexp, name string) bool {
 }
 
 // importRegistries creates the missing image streams for images in other registries. The cluster
-// imports the images, and imports them again when they change. The cluster's registry then serves
-// the images, so that the bundles' pods require no credentials for the other registry.
+// then imports the images, initially and after each change. Because the cluster's registry serves
+// the images, the bundles' pods require no credentials for the other registries.
 func (b *broker) importRegistries(ctx context.Context) error {
 	var errs []error
 	for i := range b.options.Registries {
@@ -212,9 +212,9 @@ func (b *broker) importImage(ctx context.Context, r *Registry, image string) err
 }
 
 // streamOf returns the image stream for an image (nil if it does not exist) and the name of the
-// stream. The name never changes, because it determines the ID of the service. If another image's
-// stream already has the short name, the name contains a hash. For example, team/a-b-apb and
-// team/a/b-apb have the same short name.
+// stream. A stream's name never changes, because it determines the ID of the service. If the stream
+// of another image already has the short name, streamOf appends a hash. For example, team/a-b-apb
+// and team/a/b-apb have the same short name.
 func (b *broker) streamOf(ctx context.Context, r *Registry, image string) (*imagev1.ImageStream, string, error) {
 	name := r.Name + "-" + strings.Trim(notInStreams.ReplaceAllString(image, "-"), "-")
 	sum := sha256.Sum256([]byte(r.Name + "/" + image))
@@ -227,7 +227,7 @@ func (b *broker) streamOf(ctx context.Context, r *Registry, image string) (*imag
 			return nil, "", fmt.Errorf("read image stream %q: %w", candidate, err)
 		case stream.Labels[registryLabel] == r.Name && slices.Contains([]string{"", image}, imageOf(stream)):
 			return stream, candidate, nil
-		default: // the stream of another image
+		default: // the stream imports another image
 			return nil, distinct, nil
 		}
 	}

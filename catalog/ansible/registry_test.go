@@ -16,7 +16,7 @@ func TestImagesWithSimilarNamesHaveTheirOwnStreams(t *testing.T) {
 		names := map[string]string{}
 		for round := range 3 {
 			if round == 2 {
-				r.URL = "https://new.example.com" // the registry has moved
+				r.URL = "https://new.example.com" // simulate a registry that has moved
 			}
 			for i := range images {
 				image := images[(first+i)%len(images)]

@@ -20,29 +20,29 @@ import (
 
 const (
 	// sandboxTimeout is the maximum time to wait for objects that controllers add to a new sandbox.
-	// After the timeout, the next poll continues the operation.
+	// If the timeout expires, the platform's next poll continues the operation.
 	sandboxTimeout  = 10 * time.Second
 	sandboxInterval = 200 * time.Millisecond
 	// operationLimit is the maximum duration of an operation's pod, in seconds.
 	operationLimit = 3600
-	// maxArgument is the maximum size of an operation's parameters, in bytes. Linux allows 128 KiB
-	// for an argument.
+	// maxArgument is the maximum size of the pod's extra-vars argument, in bytes. Linux limits an
+	// argument to 128 KiB.
 	maxArgument = 100 << 10
 	container   = "apb"
 	// operationAnnotation is the sandbox annotation that contains the instance ID.
 	operationAnnotation = "slipway.openshift.io/ansible-service-instance"
 )
 
-// rights returns the roles of the service account of an operation's pod, keyed by namespace.
+// rights returns the roles that the service account of an operation's pod has in each namespace.
 func (b *broker) rights(rec *record) map[string]string {
 	op := rec.Operation
 	rights := map[string]string{op.Bundle.Namespace: "system:image-puller"}
-	rights[op.Name] = "edit" // for the secret with the credentials, and for the pod itself
+	rights[op.Name] = "edit" // to write the credentials secret and to annotate the pod itself
 	rights[rec.Namespace] = b.options.SandboxRole
 	return rights
 }
 
-// launch creates the missing objects of an operation's sandbox, and then the pod.
+// launch creates the missing objects in an operation's sandbox, including the pod.
 func (b *broker) launch(ctx context.Context, rec *record) error {
 	name := rec.Operation.Name
 	_, err := b.kube.CoreV1().Namespaces().Create(ctx, sandboxOf(rec), metav1.CreateOptions{})
@@ -73,7 +73,7 @@ func (b *broker) grant(ctx context.Context, rec *record) error {
 	switch {
 	case terminating:
 		err = b.setHeld(ctx, rec, subject)
-	case rec.secret != nil: // a trial has no record, and therefore no secret
+	case rec.secret != nil: // a trial has no stored record, and therefore no secret
 		err = b.hold(ctx, rec)
 	}
 	if err != nil {
@@ -112,10 +112,10 @@ func ignoreExisting(err error) error {
 	return err
 }
 
-// createPod creates the pod as the pod's service account, so that the account's security context
-// constraints apply instead of the broker's. It waits until controllers have prepared the namespace
-// and the account. The pod lists the account's pull secrets, because the admission plugin might
-// read a stale copy of the account that lacks them.
+// createPod creates the pod with the identity of the pod's service account, so that the account's
+// security context constraints apply instead of the broker's. It waits until controllers have
+// prepared the namespace and the account. createPod adds the account's pull secrets to the pod,
+// because the admission plugin might use a stale copy of the account without them.
 func (b *broker) createPod(ctx context.Context, rec *record) error {
 	name := rec.Operation.Name
 	config := rest.CopyConfig(b.loopback)
@@ -213,7 +213,7 @@ func (rec *record) arguments() (string, error) {
 }
 
 // clean deletes the pod's role bindings after an operation has finished. It also deletes the
-// sandbox, unless an option keeps it.
+// sandbox, unless the options specify that it is kept.
 func (b *broker) clean(ctx context.Context, rec *record) error {
 	op := rec.Operation
 	for namespace := range b.rights(rec) {

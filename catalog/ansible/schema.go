@@ -85,7 +85,8 @@ func formOf(parameters []parameter) []any {
 	return form
 }
 
-// complete checks the values of parameters and adds the default values.
+// complete checks the values of parameters, and returns them together with the default values of
+// missing parameters.
 func complete(parameters []parameter, values map[string]any) (map[string]any, error) {
 	result := map[string]any{}
 	for _, p := range parameters {
@@ -112,7 +113,7 @@ func complete(parameters []parameter, values map[string]any) (map[string]any, er
 }
 
 // violates returns the rule that a value violates, or "". The result never contains the value,
-// which might be a secret.
+// because it might be a secret.
 func violates(p parameter, value any) string {
 	var number float64
 	var text string

@@ -89,7 +89,7 @@ func TestInvalidSpecificationErrorsNameField(t *testing.T) {
 	}
 }
 
-// An image without the label of the runtime has runtime 1.
+// An image without the runtime label has runtime version 1.
 func TestBindableBundleOfOldRuntimeIsRejected(t *testing.T) {
 	for _, tt := range []struct {
 		label    string
@@ -162,7 +162,7 @@ func TestListsChooseBundles(t *testing.T) {
 	}
 }
 
-// A registry's images must not use much of the control plane's memory.
+// An image from a registry must not be able to exhaust the control plane's memory.
 func TestLargeSpecificationsAreRejected(t *testing.T) {
 	for name, metadata := range map[string]string{
 		"many values": "metadata: {a: [" + strings.Repeat("{},", 100_000) + "{}]}\n",

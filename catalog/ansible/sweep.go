@@ -14,12 +14,12 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 )
 
-// sweepInterval is the interval between calls to sweep. The calls are a safety net: normally, the
-// platform's polls continue and complete operations.
+// sweepInterval is the interval between calls to sweep. These calls are a safety net. Normally,
+// polls from the platform continue and complete the operations.
 const sweepInterval = time.Minute
 
-// firstRetry is half the delay after the first failed import. An import can fail, for example,
-// while the API server starts. The delay doubles after each failure, up to sweepInterval.
+// firstRetry is half the delay after the first failed import. The delay doubles after each failure,
+// up to sweepInterval. An import fails, for example, if the API server is still starting.
 const firstRetry = time.Second
 
 // importTimeout is the maximum duration of an import from all registries.
@@ -55,16 +55,17 @@ func (b *broker) sweepRegularly(ctx context.Context) {
 	}
 }
 
-// importInTime calls importRegistries with a time limit, because sweep must not wait for a registry
-// that never completes its responses.
+// importInTime calls importRegistries with a timeout, so that a registry that never completes a
+// response does not prevent the next sweep.
 func (b *broker) importInTime(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, importTimeout)
 	defer cancel()
 	return b.importRegistries(ctx)
 }
 
-// sweep continues all operations in progress, and deletes the sandboxes of all other operations. If
-// a platform stops polling, its operations would otherwise keep their sandboxes and role bindings.
+// sweep continues all operations in progress, and deletes the sandboxes of all other operations.
+// Without sweep, operations that a platform no longer polls would keep their sandboxes and role
+// bindings.
 func (b *broker) sweep(ctx context.Context) error {
 	running, err := b.selectRecords(ctx, labels.Set{runningLabel: "true"}.String())
 	if err != nil {
@@ -72,7 +73,7 @@ func (b *broker) sweep(ctx context.Context) error {
 	}
 	var errs []error
 	for _, rec := range running {
-		// A conflict means that a request from the platform has continued the operation.
+		// A conflict means that a poll from the platform has already continued the operation.
 		if err := b.advance(ctx, rec); err != nil && !apierrors.IsConflict(err) {
 			errs = append(errs, fmt.Errorf("continue operation of instance %q: %w", rec.ID, err))
 		}
@@ -98,7 +99,8 @@ func (b *broker) sweepSandbox(ctx context.Context, sandbox *corev1.Namespace) er
 	case err != nil:
 		return err
 	case rec == nil || rec.Operation == nil || rec.Operation.Name != sandbox.Name:
-		// The role bindings outside the sandbox were deleted before the operation was replaced.
+		// Only the sandbox remains: the operation's role bindings in other namespaces were deleted
+		// before another operation replaced it.
 		if b.options.KeepNamespace || b.options.KeepNamespaceOnError {
 			return nil
 		}

@@ -40,7 +40,8 @@ func abandoned(t *testing.T, options Options, phases map[string]corev1.PodPhase,
 	return b
 }
 
-// left returns the sandboxes and role bindings that still exist.
+// left returns the names of the remaining sandboxes, and of the remaining role bindings in the shop
+// project.
 func (b *broker) left(t *testing.T) (sandboxes, rights []string) {
 	t.Helper()
 	namespaces, err := b.kube.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{LabelSelector: sandboxLabel})
@@ -76,7 +77,7 @@ func TestOperationsEndWithoutPolls(t *testing.T) {
 		"keep all":    {Options{KeepNamespace: true}, "broken ended former running unknown"},
 	} {
 		b := abandoned(t, tt.options, phases, states)
-		for range 2 { // The second sweep changes nothing.
+		for range 2 { // the second sweep must not change anything
 			if err := b.sweep(t.Context()); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
@@ -84,7 +85,8 @@ func TestOperationsEndWithoutPolls(t *testing.T) {
 			if got := strings.Join(sandboxes, " "); got != tt.sandboxes {
 				t.Errorf("%s: the sandboxes %s exist, want %s", name, got, tt.sandboxes)
 			}
-			// If an instance has no record, its project is unknown to the broker.
+			// The broker can't clean up the role bindings of the instance without a record, because
+			// the instance's project is unknown.
 			if got := strings.Join(rights, " "); got != "running unknown" {
 				t.Errorf("%s: the rights of %s exist", name, got)
 			}

@@ -21,8 +21,8 @@ import (
 // testAction is the bundle action that tests the other actions.
 const testAction = "test"
 
-// resultAnnotation is the annotation in which a bundle stores the result of a test. The result
-// contains fail and msg.
+// resultAnnotation is the pod annotation in which a bundle stores the result of a test: a JSON
+// object with the keys fail and msg.
 const resultAnnotation = "apb_test_result"
 
 // trialInterval is the interval at which a trial checks its pod.
@@ -52,7 +52,7 @@ func (t Trial) Run(ctx context.Context) error {
 	if b.kube, err = kubernetes.NewForConfig(t.Config); err == nil {
 		b.images, err = imageclient.NewForConfig(t.Config)
 	}
-	t.WhiteList, t.BlackList = []string{""}, nil // matches every name
+	t.WhiteList, t.BlackList = []string{""}, nil // the empty pattern matches every name
 	if err == nil {
 		b.origins, err = origins(t.Options)
 	}
@@ -64,7 +64,8 @@ func (t Trial) Run(ctx context.Context) error {
 		return err
 	}
 	op := rec.Operation
-	// Unlike a sandbox, the project has no label, because the broker does not store a record of it.
+	// Unlike a sandbox, the project has no sandboxLabel: sweep would delete it, because the broker
+	// does not store a record of the trial.
 	_, err = b.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: op.Name}}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("create project %q: %w", op.Name, err)
@@ -80,7 +81,7 @@ func (t Trial) Run(ctx context.Context) error {
 	return errors.Join(err, b.clean(context.WithoutCancel(ctx), rec))
 }
 
-// record returns a record for the instance that the playbook tests.
+// record returns a record of the instance that the playbook tests. It does not store the record.
 func (t Trial) record(ctx context.Context, b *broker) (*record, error) {
 	bundles, _, _, err := b.bundles(ctx)
 	if err != nil {
@@ -111,7 +112,7 @@ func (t Trial) record(ctx context.Context, b *broker) (*record, error) {
 	return nil, fmt.Errorf("find bundle %q: no image stream of the projects %v contains it", t.Bundle, t.Namespaces)
 }
 
-// follow copies the playbook's output, and returns its result.
+// follow copies the playbook's output, and returns the playbook's result.
 func (t Trial) follow(ctx context.Context, b *broker, op *operation) error {
 	pods := b.kube.CoreV1().Pods(op.Name)
 	var pod *corev1.Pod
@@ -152,8 +153,8 @@ func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// resultOf returns the result of a test: the result that the asb_save_test_result module stores if
-// the playbook calls it, or otherwise a result based on the exit code.
+// resultOf returns the result of a test. If the playbook calls the asb_save_test_result module, it
+// is the result that this module stored. Otherwise, the exit code determines the result.
 func resultOf(pod *corev1.Pod) error {
 	code := exitCode(pod)
 	if code == notImplemented {

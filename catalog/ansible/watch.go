@@ -13,14 +13,14 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// feed lists and watches the stored objects that a view's objects are derived from.
+// feed lists and watches the stored objects from which a view derives its objects.
 type feed[T any] struct {
 	list     func(context.Context, metav1.ListOptions) (runtime.Object, error)
 	watch    func(context.Context, metav1.ListOptions) (watch.Interface, error)
 	selector string
 	derive   func(context.Context, runtime.Object) ([]T, error)
-	// identify returns the name of the object that can be derived from a stored object, or "". It is
-	// nil if several objects can be derived.
+	// identify returns the name of the view's object for a stored object, or "". It is nil if a
+	// view can derive several objects from one stored object.
 	identify func(runtime.Object) string
 }
 
@@ -42,12 +42,12 @@ func recordFeed[T any](b *broker, derive func(*record) []T) feed[T] {
 	}
 }
 
-// follower follows the changes of a feed.
+// follower contains the current objects of a feed and receives the feed's changes.
 type follower[T any] struct {
 	changes watch.Interface
 	// derived maps the name of each stored object to the view's objects that are derived from it.
 	derived map[cache.ObjectName][]T
-	version string // of derived
+	version string // resource version of derived
 }
 
 // follow lists the objects in the feed. version is the resource version to list, or "" for the
@@ -131,7 +131,7 @@ func (w *watcher) send(ctx context.Context, kind watch.EventType, object runtime
 	}
 }
 
-// run sends the events of a watch until it is stopped, or until the watch of the feed ends.
+// run sends the events of a watch until the watch is stopped or the feed's own watch ends.
 func (v *view[T, P]) run(ctx context.Context, w *watcher, f *follower[T], options *internalversion.ListOptions, initial bool) {
 	defer w.cancel()
 	defer f.changes.Stop()
@@ -174,7 +174,8 @@ func (v *view[T, P]) forward(ctx context.Context, w *watcher, f *follower[T], ev
 	previous := f.derived[key]
 	delete(f.derived, key)
 	if event.Type == watch.Deleted {
-		// A client that listed the object might not know that the object's image was deleted.
+		// The image of the deleted stream might have been deleted earlier, without an event. In
+		// this case, a client might still have the object in its cache.
 		if len(previous) == 0 && hasObjects(ctx) && v.feed.identify != nil && v.feed.identify(event.Object) != "" {
 			object := P(new(T))
 			object.SetNamespace(namespace)

@@ -93,7 +93,8 @@ func bundleObjects(project, name string) []runtime.Object {
 	}
 }
 
-// Only the events of a single watch are in the order of their versions.
+// All projects must share one watch, because only the events of a single watch are in the order of
+// their versions.
 func TestBundlesOfSeveralProjectsAreInOneWatch(t *testing.T) {
 	client := imagefake.NewClientset(slices.Concat(bundleObjects("first", "a-apb"), bundleObjects("second", "b-apb"), bundleObjects("other", "c-apb"))...)
 	all, err := origins(Options{Namespaces: []string{"first", "second"}, WhiteList: []string{"-apb$"}})

@@ -7,9 +7,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// checkBusy sends requests for an instance while the broker creates it. The creation can end at any
-// time, so each rule also accepts the response for an instance that exists. No request changes
-// anything.
+// checkBusy sends requests for an instance while the broker is creating it. Because the creation
+// can finish at any time, each rule also accepts the response for an existing instance. None of the
+// requests changes the instance.
 func (c *checker) checkBusy(ctx context.Context, instance string, order map[string]any, s service, p plan) error {
 	change := map[string]any{"service_id": s.ID, "context": c.Context, "previous_values": map[string]any{"service_id": s.ID, "plan_id": p.ID}}
 	for _, tt := range []struct {

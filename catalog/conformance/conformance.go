@@ -19,7 +19,7 @@ type Config struct {
 	URL string
 	// Authorize adds the credentials to a request.
 	Authorize func(*http.Request)
-	// Client sends the requests.
+	// Client is the HTTP client that sends the requests.
 	Client *http.Client
 	// Service and Plan are the names of the service and the plan to provision. If Service is empty,
 	// nothing is provisioned.
@@ -35,7 +35,7 @@ type Config struct {
 // Result is the result of checking a rule.
 type Result struct {
 	// Rule is the sentence in the specification. Problem describes how the broker violates the
-	// rule. It is empty if the broker complies with the rule.
+	// rule. Problem is empty if the broker complies with the rule.
 	Rule, Problem string
 }
 

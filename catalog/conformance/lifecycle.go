@@ -52,8 +52,8 @@ func (c *checker) checkLifecycle(ctx context.Context) error {
 	return c.remove(ctx, "instance", instance, s, p)
 }
 
-// checkSynchronous orders an instance as a platform that cannot poll. If the broker creates the
-// instance, checkSynchronous deletes it.
+// checkSynchronous requests an instance in the same way as a platform that does not support
+// asynchronous operations. If the broker creates the instance, checkSynchronous deletes it.
 func (c *checker) checkSynchronous(ctx context.Context, order map[string]any, s service, p plan) error {
 	instance := "/v2/service_instances/" + uuid.NewString()
 	got, err := c.send(ctx, http.MethodPut, instance, order, nil)
@@ -82,7 +82,8 @@ func (c *checker) checkBinding(ctx context.Context, instance string, s service, 
 	return c.remove(ctx, "binding", binding, s, p)
 }
 
-// create creates an instance or a binding, and then repeats the request.
+// create creates an instance or a binding, and then checks the response to an identical second
+// request.
 func (c *checker) create(ctx context.Context, kind, path string, body map[string]any, s service, p plan) error {
 	got, err := c.send(ctx, http.MethodPut, path+"?accepts_incomplete=true", body, nil)
 	if err != nil {
@@ -130,7 +131,8 @@ func (c *checker) retrieve(ctx context.Context, kind, path string, retrievable b
 	return nil
 }
 
-// remove deletes an instance or a binding, and then repeats the request.
+// remove deletes an instance or a binding, and then checks the response to an identical second
+// request.
 func (c *checker) remove(ctx context.Context, kind, path string, s service, p plan) error {
 	got, err := c.send(ctx, http.MethodDelete, path+query(s, p), nil, nil)
 	if err != nil {
@@ -154,7 +156,8 @@ func (c *checker) remove(ctx context.Context, kind, path string, s service, p pl
 	return nil
 }
 
-// poll waits until an operation has succeeded. For a deletion, status 410 also means success.
+// poll waits until an operation succeeds. If deletes is true, it also accepts status 410 as
+// success.
 func (c *checker) poll(ctx context.Context, kind, path, operation string, deletes bool, s service, p plan) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()

@@ -30,7 +30,7 @@ func (c *checker) checkHeaders(ctx context.Context) error {
 	return nil
 }
 
-// query returns the URL query for a service and its plan.
+// query returns the URL query of a request for a plan of a service.
 func query(s service, p plan) string {
 	return "?" + url.Values{"service_id": {s.ID}, "plan_id": {p.ID}, "accepts_incomplete": {"true"}}.Encode()
 }

@@ -34,13 +34,13 @@ func (r response) text(key string) string {
 	return value
 }
 
-// description returns the error description in the body.
+// description returns the error code and the error description in the body.
 func (r response) description() string {
 	return strings.TrimSpace(r.text("error") + " " + r.text("description"))
 }
 
-// send sends a request with the credentials. change, if not nil, modifies the request before it is
-// sent.
+// send sends a request with the credentials. If change is not nil, send calls it to modify the
+// request.
 func (c *checker) send(ctx context.Context, method, path string, body any, change func(*http.Request)) (response, error) {
 	var content []byte
 	if text, ok := body.(string); ok {

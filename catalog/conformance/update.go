@@ -54,7 +54,7 @@ func (c *checker) checkUpdate(ctx context.Context, instance string, s service, p
 	return target, nil
 }
 
-// checkInvalidUpdates sends update requests that must not change anything.
+// checkInvalidUpdates sends invalid update requests, and checks that the broker rejects them.
 func (c *checker) checkInvalidUpdates(ctx context.Context, instance string, valid map[string]any, p plan) error {
 	for _, tt := range []struct {
 		rule    string

@@ -65,8 +65,9 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return adm
 }
 
-// withOldNames makes a command also accept flags by their OpenShift 3 names. The command's help
-// omits these names. names maps the old name of each flag to its current name.
+// withOldNames makes a command accept flags under their OpenShift 3 names in addition to their
+// current names. names maps each old name to its current name. The command's help omits the old
+// names.
 func withOldNames(command *cobra.Command, names map[string]string) *cobra.Command {
 	for old, current := range names {
 		flag := *command.Flags().Lookup(current)

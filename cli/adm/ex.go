@@ -86,7 +86,7 @@ func (p *configPatch) run(file string) error {
 		if operations, err = jsonpatch.DecodePatch(patch); err == nil {
 			document, err = operations.Apply(document)
 		}
-	case "merge", "strategic": // configuration files define no merge keys, so both types are equal
+	case "merge", "strategic": // no difference, because configuration files define no merge keys
 		document, err = jsonpatch.MergePatch(document, patch)
 	default:
 		return fmt.Errorf("read --type %q: must be json, merge or strategic", p.kind)

@@ -17,8 +17,8 @@ import (
 )
 
 // hostAccess returns an error if no SCC allows the service account of the pods in desired to run
-// pods that use their host's network or ports. As in OpenShift 3, it is called only for a dry run:
-// the installation itself grants this permission.
+// pods that use their host's network or ports. As in OpenShift 3, it is called only for a dry run,
+// because the actual installation grants this permission.
 func (i *installation) hostAccess(ctx context.Context, namespace string, desired []runtime.Object) error {
 	template := templateOf(desired)
 	if template == nil || !usesHost(template.Spec) {
@@ -69,7 +69,7 @@ func usesHost(pod corev1.PodSpec) bool {
 	})
 }
 
-// noun returns a noun for the host resource that the pods use, for an error message.
+// noun returns a noun for the host resource that the pods use. It is part of an error message.
 func noun(pod corev1.PodSpec) string {
 	if pod.HostNetwork {
 		return "the host network"

@@ -24,7 +24,7 @@ type installation struct {
 	factory util.Factory
 	print   *genericclioptions.PrintFlags
 	dryRun  bool
-	// local is set if the command only prints objects and does not contact the server.
+	// local means that the command only prints objects, without contacting the server.
 	local bool
 }
 
@@ -61,7 +61,7 @@ func (i *installation) create(ctx context.Context, noun, namespace string, desir
 		dry = " (dry run)"
 	}
 	fmt.Fprintf(out, "--> Creating %s ...\n", noun)
-	for _, object := range all { // in order, because pods need the accounts and roles
+	for _, object := range all { // the order matters, because pods need the accounts and roles
 		name, done, err := i.createObject(ctx, namespace, object)
 		if err != nil {
 			fmt.Fprintln(out, "--> Failed")
@@ -76,8 +76,8 @@ func (i *installation) create(ctx context.Context, noun, namespace string, desir
 	return nil
 }
 
-// createObject creates an object, or accepts an existing one. It returns the object's name and what
-// happened to it, such as "created".
+// createObject creates an object, unless it already exists and can be shared. It returns the
+// object's name, and "created" or "already exists".
 func (i *installation) createObject(ctx context.Context, namespace string, object *unstructured.Unstructured) (name, done string, err error) {
 	if i.local {
 		return "", "", nil
@@ -98,7 +98,7 @@ func withRemedy(err error, object *unstructured.Unstructured) error {
 }
 
 // share adds a binding's subjects to the existing binding of the same name. It returns an error if
-// the existing binding refers to another role, and ignores objects that have no subjects.
+// the existing binding refers to a different role. It ignores objects without subjects.
 func (i *installation) share(ctx context.Context, object *unstructured.Unstructured) error {
 	desired, _, _ := unstructured.NestedSlice(object.Object, "subjects")
 	if len(desired) == 0 {

@@ -24,7 +24,7 @@ import (
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, 2.7 and 2.8.
 type manageNode struct {
-	selected bool // --selector is set
+	selected bool // true if --selector is set
 	factory  util.Factory
 	client   kubernetes.Interface
 	streams  genericiooptions.IOStreams
@@ -128,8 +128,8 @@ func (m *manageNode) nodes(ctx context.Context) ([]corev1.Node, error) {
 	return nodes, nil
 }
 
-// list prints the pods on the nodes, in all namespaces: one table per node, or with -o a single
-// list.
+// list prints the pods on the nodes, in all namespaces. It prints one table for each node or, if -o
+// is set, a single list.
 func (m *manageNode) list(ctx context.Context, nodes []corev1.Node) error {
 	all := &corev1.PodList{}
 	for _, node := range nodes {

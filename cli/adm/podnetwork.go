@@ -108,7 +108,8 @@ func (n *podNetwork) validate() error {
 	return nil
 }
 
-// complete creates the client and finds the selected projects.
+// complete creates the client. If the arguments contain no projects, it finds the projects that
+// match the selector.
 func (n *podNetwork) complete(ctx context.Context) (err error) {
 	if n.client, err = n.factory.DynamicClient(); err != nil {
 		return err
@@ -161,7 +162,7 @@ func (n *podNetwork) run(ctx context.Context) error {
 
 // apply requests a network change for a project and waits until the control plane has completed it.
 func (n *podNetwork) apply(ctx context.Context, project string) error {
-	// The server validates the request, so the patch contains only the annotation.
+	// The patch contains only the annotation, because the server validates the requested change.
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, networkv1.ChangePodNetworkAnnotation, n.change)
 	if _, err := n.client.Resource(netNamespaces()).Patch(ctx, project, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		return err

@@ -16,9 +16,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// networkClient returns a client for a cluster that has the given network plugin, if any, and
-// several projects. Its control plane applies each change immediately: it moves the annotation to a
-// label.
+// networkClient returns a client for a cluster with several projects and, if plugin is not empty, a
+// network plugin. The fake control plane completes each change immediately: it removes the
+// annotation and sets a label with the same value.
 func networkClient(t *testing.T, plugin string) *fake.FakeDynamicClient {
 	t.Helper()
 	scheme := runtime.NewScheme()

@@ -134,8 +134,8 @@ func (p *pruning) run(command *cobra.Command) error {
 	return table.Flush()
 }
 
-// exceeding returns the objects to prune, sorted by namespace, then from oldest to newest. It sorts
-// its argument from newest to oldest.
+// exceeding returns the objects to prune, sorted by namespace and then from oldest to newest. It
+// sorts all in place, from newest to oldest.
 func (k limits) exceeding(all []prunable, now time.Time) (old []prunable) {
 	slices.SortFunc(all, func(a, b prunable) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 	type group struct {
@@ -193,7 +193,8 @@ func oldDeployments(ctx context.Context, client dynamic.Interface, namespace str
 	return all, err
 }
 
-// names returns the set of a resource's object names, in the form <namespace>/<name>.
+// names returns the names of a resource's objects as a set. Each name has the form
+// <namespace>/<name>.
 func names(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string) (map[string]bool, error) {
 	all, err := objects.List[metav1.PartialObjectMetadata](ctx, client, resource, namespace, metav1.ListOptions{})
 	configs := map[string]bool{}

@@ -74,7 +74,7 @@ func (p *authPruning) complete(args []string) (err error) {
 	if p.selector != "" || p.all || len(p.files.Filenames) > 0 {
 		p.objects = builder.LabelSelectorParam(p.selector).SelectAllParam(p.all).ResourceTypeOrNameArgs(p.all, args...)
 	} else {
-		// Do not read the objects themselves, because they might already be deleted.
+		// Do not read the objects themselves, because they might have already been deleted.
 		p.objects = builder.ResourceNames("", args...).RequireObject(false)
 	}
 	return nil
@@ -177,8 +177,8 @@ func (p *authPruning) unbind(ctx context.Context, kind, name string) error {
 	return errors.Join(p.each(ctx, cluster, "", remove(cluster)), p.each(ctx, local, "", remove(local)))
 }
 
-// removeFrom removes a name from all objects of a cluster-scoped resource. list is the field that
-// contains the names.
+// removeFrom removes a name from all objects of a cluster-scoped resource. list is the name of the
+// field that contains the names.
 func (p *authPruning) removeFrom(ctx context.Context, gvr schema.GroupVersionResource, title, list, name string) error {
 	return p.each(ctx, gvr, "", func(client dynamic.ResourceInterface, object *unstructured.Unstructured) error {
 		names, _, _ := unstructured.NestedStringSlice(object.Object, list)

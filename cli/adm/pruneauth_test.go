@@ -115,8 +115,8 @@ func TestPruningNeedsAnObject(t *testing.T) {
 	}
 }
 
-// newPruning returns an authPruning whose fake client contains the objects in references. It prints
-// to out.
+// newPruning returns an authPruning that uses a fake client with the objects in references, and
+// that prints to out.
 func newPruning(t *testing.T, out *strings.Builder) *authPruning {
 	t.Helper()
 	var list []map[string]any

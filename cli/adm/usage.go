@@ -5,8 +5,8 @@ import (
 	"io"
 )
 
-// oldUsage rewrites the column headings of `oc adm top nodes` to those of OpenShift 3: CPU% instead
-// of CPU(%).
+// oldUsage replaces the column headings of `oc adm top nodes` with OpenShift 3's headings, such as
+// CPU% instead of CPU(%).
 type oldUsage struct{ io.Writer }
 
 // Write writes text with the old headings. Headings keep their width, so that the columns stay

@@ -1,5 +1,5 @@
 // Package app contains the commands `oc new-app` and `oc new-build`. It creates the objects that
-// package newapp decides on, and prints the next steps.
+// package newapp plans, and prints the next steps.
 package app
 
 import (
@@ -132,7 +132,7 @@ func (o *newApp) addFlags(command *cobra.Command) {
 	flags.Bool("no-install", false, "Accepted for OpenShift 3, whose client ran images that install themselves. It has no effect.")
 }
 
-// addImageAlias adds --image, which newer clients use instead of --docker-image.
+// addImageAlias adds --image, the name of --docker-image in later versions of OpenShift's client.
 func addImageAlias(flags *pflag.FlagSet) {
 	alias := *flags.Lookup("docker-image")
 	alias.Name, alias.Hidden = "image", true
@@ -197,7 +197,8 @@ func (o *newApp) plan(ctx context.Context, finder *newapp.Finder) (*newapp.Plan,
 		}
 		count := len(o.request.Components)
 		o.request.Components = slices.DeleteFunc(o.request.Components, func(c newapp.Component) bool { return c.From == "" && c.Source == unread.URL })
-		// If no component was removed, the URL is the value of --code or has a builder.
+		// If there is no component for only the URL, the URL is the value of --code or the source
+		// for a builder. A template cannot replace it there.
 		if len(o.request.Components) == count {
 			return nil, fmt.Errorf("%s is a template: use oc new-app -f %[1]s", unread.URL)
 		}
@@ -205,7 +206,7 @@ func (o *newApp) plan(ctx context.Context, finder *newapp.Finder) (*newapp.Plan,
 	}
 }
 
-// classified returns the error for a URL that neither Git nor the template reader can read. Like
+// classified returns the error for a URL that is neither a Git repository nor a template. Like
 // OpenShift 3's client, it explains how the argument was interpreted.
 func (o *newApp) classified(err error, url string, problem error) error {
 	err = fmt.Errorf("%w\nerror: unable to load template file %q: %w\nerror: %w", &newapp.NotFound{Name: url}, url, problem, err)

@@ -24,8 +24,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/template"
 )
 
-// fill processes the templates in a plan. It returns their objects and the objects for the other
-// parts of the plan.
+// fill processes the templates in a plan. It returns the templates' objects and the objects for the
+// plan's other components.
 func (o *newApp) fill(ctx context.Context, finder *newapp.Finder, plan *newapp.Plan) ([]*unstructured.Unstructured, error) {
 	out := o.messages()
 	plan.Describe(out)
@@ -186,9 +186,9 @@ func (o *newApp) create(ctx context.Context, plan *newapp.Plan, all []*unstructu
 	return nil
 }
 
-// createObject creates one object and returns lines that describe what it did. If an image stream
-// already exists, createObject keeps it, because applications share image streams, and adds any
-// missing tags.
+// createObject creates an object. It returns lines that describe the result. If an image stream
+// already exists, createObject keeps it and adds any missing tags, because several applications can
+// share an image stream.
 func (o *newApp) createObject(ctx context.Context, namespace string, object *unstructured.Unstructured) (lines []string, err error) {
 	name, err := objects.CreateObject(ctx, o.factory, namespace, object, o.dryRun)
 	if !apierrors.IsAlreadyExists(err) || object.GroupVersionKind().GroupKind() != imagev1.GroupVersion.WithKind("ImageStream").GroupKind() {
@@ -219,8 +219,8 @@ func (o *newApp) createObject(ctx context.Context, namespace string, object *uns
 	return lines, nil
 }
 
-// printRoute prints the URL of an application. It reads the created route, because the server can
-// choose the host. It prints nothing if it cannot read the route.
+// printRoute prints the URL of an application. It reads the host from the created route, because
+// the server can choose the host. If it cannot read the route, it prints nothing.
 func (o *newApp) printRoute(out io.Writer, namespace string, object *unstructured.Unstructured) {
 	if own := object.GetNamespace(); own != "" {
 		namespace = own
@@ -252,7 +252,7 @@ func (o *newApp) printNextSteps(out io.Writer, namespace string, all []*unstruct
 				fmt.Fprintf(out, "    Use 'oc start-build %s' to start a build.\n", object.GetName())
 			}
 		case "Route":
-			// If the name cannot be read, it is empty and matches no service.
+			// If the service name cannot be read, it is empty and does not match any service.
 			name, _, _ := unstructured.NestedString(object.Object, "spec", "to", "name")
 			exposed[name] = true
 			o.printRoute(out, namespace, object)

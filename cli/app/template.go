@@ -26,8 +26,8 @@ func (o *newApp) checkSecrets() error {
 }
 
 // label adds an app label, whose value is the application's name, to a template's object labels. It
-// is a no-op if --labels is set, if the template or one of its objects already has an app label, or
-// if the name is not a valid label value.
+// does nothing if --labels is set, if the template or one of its objects already has an app label,
+// or if the name is not a valid label value.
 func (o *newApp) label(template *templatev1.Template) error {
 	const app = "app"
 	name := o.request.Name
@@ -88,7 +88,7 @@ func (o *newApp) configureBuild(object *unstructured.Unstructured) error {
 		content, exists, err := unstructured.NestedFieldNoCopy(object.Object, "spec", "strategy", strategy)
 		fields, ok := content.(map[string]any)
 		if err != nil || !exists || !ok {
-			continue // the server validates the object
+			continue // the server reports invalid objects
 		}
 		if err := setVariables(fields, o.request.BuildEnvironment); err != nil {
 			return err

@@ -24,8 +24,8 @@ import (
 // Source is the local source of a build. At most one of File, Dir, Repo and Archive is set. "-"
 // means standard input.
 type Source struct {
-	// File is uploaded under its own name, Dir and Repo as archives, and Archive as is. File and
-	// Archive can be HTTP or HTTPS URLs.
+	// File is uploaded under its own name. Dir and Repo are uploaded as archives. Archive is
+	// uploaded unchanged. File and Archive can be HTTP or HTTPS URLs.
 	File, Dir, Repo, Archive string
 	// Commit is the commit of Repo to upload. The default is the commit that is checked out. For
 	// other sources, Commit is only recorded in the build's revision.
@@ -55,8 +55,8 @@ func (c *Client) Upload(ctx context.Context, config string, source *Source) (*bu
 	teeCtx, stop := context.WithCancel(ctx)
 	go func() {
 		defer close(done)
-		// Ignore the error, for example if the user is not allowed to get builds. The upload
-		// continues.
+		// Ignore errors, such as a lack of permission to get builds, because the upload does not
+		// depend on these messages.
 		_ = c.watch(teeCtx, newNotifier(progress, c.clock), c.started(teeCtx, config, before.Status.LastVersion))
 	}()
 	defer func() { stop(); <-done }()
@@ -69,7 +69,7 @@ func (c *Client) Upload(ctx context.Context, config string, source *Source) (*bu
 	}
 	build := &buildv1.Build{}
 	err = request.Body(io.Reader(content)).SetHeader("Content-Type", "application/octet-stream").Do(ctx).Into(build)
-	_ = content.Close() // an error when reading content also fails the request
+	_ = content.Close() // if reading content fails, the request also fails
 	if err != nil {
 		return nil, fmt.Errorf("upload source: %w", err)
 	}
@@ -135,7 +135,7 @@ func (s *Source) open(ctx context.Context) (content io.ReadCloser, options map[s
 		content, err = s.openFile(ctx, s.File)
 		return content, map[string]string{"asFile": name, "revision.commit": s.Commit}, err
 	}
-	path := s.Archive + s.Dir // one of the two is empty; standard input cannot be a directory
+	path := s.Archive + s.Dir // only one of them is set, and a directory cannot be standard input
 	say("archive", path)
 	content, err = s.openFile(ctx, path)
 	return content, map[string]string{"revision.commit": s.Commit}, err
@@ -202,10 +202,10 @@ func withStderr(err error) error {
 	return err
 }
 
-// pipeFrom returns a reader for the output of write. Closing the reader makes write fail.
+// pipeFrom returns a reader for the output of write. If the caller closes the reader, write fails.
 func pipeFrom(write func(io.Writer) error) io.ReadCloser {
 	reader, writer := io.Pipe()
-	go func() { _ = writer.CloseWithError(write(writer)) }() // closing the reader ends write
+	go func() { _ = writer.CloseWithError(write(writer)) }() // write ends when the reader is closed
 	return reader
 }
 

@@ -1,5 +1,5 @@
 // Package build starts builds from a repository or from local files, follows their logs, waits for
-// their completion and cancels them. Its messages match those of OpenShift 3.11's client.
+// their completion and cancels them. Its messages match OpenShift 3.11's client.
 package build
 
 import (
@@ -55,14 +55,14 @@ func Register() error {
 	return nil
 }
 
-// Kinds of arguments.
+// Kinds of objects that an argument can name.
 const (
 	OfConfig = "buildconfig"
 	OfBuild  = "build"
 )
 
-// Name splits an argument such as "bc/app" or "build/app-1" into its kind and name. The kind
-// defaults to fallback.
+// Name splits an argument such as "bc/app" or "build/app-1" into its kind and name. If the argument
+// contains only a name, the kind is fallback.
 func Name(arg, fallback string) (kind, name string, err error) {
 	resource, name, ok := strings.Cut(arg, "/")
 	if !ok {
@@ -88,8 +88,8 @@ func (c *Client) Of(ctx context.Context, config string) ([]buildv1.Build, error)
 	return builds, nil
 }
 
-// Wait waits until a build meets a condition, and returns the build. It fails if the build is
-// deleted.
+// Wait waits until a build meets a condition, and returns the build. It returns an error if the
+// build is deleted.
 func (c *Client) Wait(ctx context.Context, name string, condition func(*buildv1.Build) bool) (*buildv1.Build, error) {
 	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	source := &cache.ListWatch{

@@ -15,8 +15,8 @@ import (
 // cancelTimeout is the maximum time that Cancel waits for the build to finish.
 const cancelTimeout = time.Minute
 
-// Cancel cancels a build and waits until it finishes. It reports whether the build was active
-// before.
+// Cancel cancels a build and waits until it finishes. It reports whether the build was still active
+// when Cancel was called.
 func (c *Client) Cancel(ctx context.Context, name string) (cancelled bool, err error) {
 	err = retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		build, err := c.Builds(c.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -42,7 +42,7 @@ func (c *Client) Cancel(ctx context.Context, name string) (cancelled bool, err e
 	return true, err
 }
 
-// Again starts a build with the spec of the earlier build that request.Name identifies.
+// Again starts a new build with the same spec as the build named request.Name.
 func (c *Client) Again(ctx context.Context, request *buildv1.BuildRequest) (*buildv1.Build, error) {
 	return c.Builds(c.Namespace).Clone(ctx, request.Name, request, metav1.CreateOptions{})
 }

@@ -73,8 +73,8 @@ func (c *buildCancel) run(ctx context.Context, args []string) error {
 	return nil
 }
 
-// active returns the names of a build config's builds in the selected phases. If there are none, it
-// prints a message.
+// active returns the names of a build config's builds that are in the selected phases. If there are
+// no such builds, it prints a message.
 func (c *buildCancel) active(ctx context.Context, config string) (names []string, err error) {
 	builds, err := c.client.Of(ctx, config)
 	if err != nil {

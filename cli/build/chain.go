@@ -118,8 +118,8 @@ func contains(edges map[vertex][]vertex, at vertex) bool {
 	return false
 }
 
-// edges returns the vertices that follow each vertex or, with --reverse, the vertices that precede
-// it.
+// edges returns the successors of each vertex. If --reverse is set, it returns the predecessors
+// instead.
 func (b *buildChain) edges(configs []buildv1.BuildConfig) map[vertex][]vertex {
 	edges := map[vertex][]vertex{}
 	add := func(from, to vertex) {
@@ -175,8 +175,8 @@ func tagVertex(namespace string, reference *corev1.ObjectReference) (vertex, boo
 	return vertex{"istag", namespace, reference.Name}, true
 }
 
-// follow builds the chain below a vertex. To break cycles, it adds no successors to a vertex that
-// is already in above.
+// follow builds the chain that starts at a vertex. above contains the preceding vertices. To break
+// cycles, follow adds no successors to a vertex that is already in above.
 func follow(at vertex, edges map[vertex][]vertex, above []vertex) *link {
 	tree := &link{Kind: at.kind, Namespace: at.namespace, Name: at.name}
 	if slices.Contains(above, at) {

@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// TestBuildChainsArePrinted uses a cycle of builds: the last build produces the input of the first
-// one.
+// TestBuildChainsArePrinted uses a cycle of builds, in which the last build produces the input of
+// the first build.
 func TestBuildChainsArePrinted(t *testing.T) {
 	client := objectstest.Client(objectstest.Load(t, "testdata/build-chain.yaml"), [2]string{"build.openshift.io/v1", "BuildConfig"})
 	show := func(b buildChain, tag string) (string, error) {

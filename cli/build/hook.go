@@ -27,7 +27,8 @@ type Hook struct {
 	// post-receive hooks. "-" means standard input. Repository is the repository that contains the
 	// commits. It defaults to the current directory.
 	PostReceive, Repository string
-	// Env contains environment variables for the build. The webhook must have allowEnv set.
+	// Env contains environment variables for the build. The server ignores them unless the
+	// webhook's allowEnv field is true.
 	Env []corev1.EnvVar
 	// Server is the current API server, or nil. Hook uses this server's CA to call webhooks on this
 	// server.
@@ -76,7 +77,8 @@ func (h *Hook) Call(ctx context.Context, in io.Reader) (*buildv1.Build, error) {
 		return nil, fmt.Errorf("call webhook: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	// Ignore a read error. output then contains the part that was read.
+	// If reading fails, output contains the beginning of the response, which is sufficient for the
+	// message.
 	output, _ := io.ReadAll(io.LimitReader(response.Body, maxResponse))
 	if response.StatusCode/100 != 2 {
 		return nil, fmt.Errorf("server rejected our request %d: %s", response.StatusCode, output)
@@ -88,7 +90,7 @@ func (h *Hook) Call(ctx context.Context, in io.Reader) (*buildv1.Build, error) {
 	return build, nil
 }
 
-// maxResponse is the maximum size of a response, in bytes. Call ignores the rest.
+// maxResponse is the maximum number of bytes that Call reads from a response. It ignores the rest.
 const maxResponse = 1 << 20
 
 // refs parses the input of a post-receive hook. It skips deleted refs.
@@ -107,7 +109,7 @@ func (h *Hook) refs(ctx context.Context, in io.Reader) (refs []buildv1.GitRefInf
 		if len(words) != 3 {
 			return nil, fmt.Errorf("read refs from git: %q must be <old> <new> <ref>", lines.Text())
 		}
-		if strings.Trim(words[1], "0") == "" { // the ref was removed
+		if strings.Trim(words[1], "0") == "" { // the ref was deleted
 			continue
 		}
 		refs = append(refs, buildv1.GitRefInfo{
@@ -131,8 +133,9 @@ func (h *Hook) subject(ctx context.Context, commit string) string {
 	return strings.TrimSpace(string(text))
 }
 
-// ListHooks prints a build config's webhook URLs of one type or, for "all", every URL, preceded by
-// its type. As in OpenShift 3.11, the URLs contain the placeholder <secret> instead of the secret.
+// ListHooks prints a build config's webhook URLs of one type. If of is "all", it prints all URLs,
+// each preceded by its type. As in OpenShift 3.11, the URLs contain the placeholder <secret>
+// instead of the secret.
 func (c *Client) ListHooks(ctx context.Context, config, of string, out io.Writer) error {
 	bc, err := c.BuildConfigs(c.Namespace).Get(ctx, config, metav1.GetOptions{})
 	if err != nil {

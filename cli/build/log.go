@@ -30,8 +30,8 @@ func (c *Client) Follow(ctx context.Context, name string, out, waiting io.Writer
 	return write(ctx, name, &following{log, c, name, waiting}, out)
 }
 
-// following reads the log of a build that might not have started. Only its Stream method waits for
-// the build to start.
+// following is a request for the log of a build that might not have started yet. Only its Stream
+// method waits for the build to start.
 type following struct {
 	rest.ResponseWrapper
 	client  *Client
@@ -52,7 +52,7 @@ func (f *following) Stream(ctx context.Context) (io.ReadCloser, error) {
 	}
 }
 
-// Written writes to out everything that a build has logged so far.
+// Written writes the existing log of a build to out, without waiting for more output.
 func (c *Client) Written(ctx context.Context, name string, out io.Writer) error {
 	return write(ctx, name, c.logRequest(name, &buildv1.BuildLogOptions{NoWait: true}), out)
 }

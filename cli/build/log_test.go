@@ -20,8 +20,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// slow is a fake server with a build that waits for a node. The first log request times out. The
-// build starts after the client has written a message to waiting.
+// slow is a fake server with a build that cannot be scheduled yet. The first request for its log
+// times out. The build starts after the client has written a message to waiting.
 type slow struct {
 	waiting  bytes.Buffer
 	requests int

@@ -157,8 +157,8 @@ func (s *buildStart) attend(ctx context.Context, name string) (err error) {
 	return s.client.Complete(ctx, name)
 }
 
-// start starts a build from the build config called name, or repeats the build called name,
-// depending on kind.
+// start starts a build from the build config with the given name. If kind is OfBuild, name
+// identifies a build, and start repeats that build.
 func (s *buildStart) start(ctx context.Context, command *cobra.Command, kind, name string) (*buildv1.Build, error) {
 	request, err := s.request(command, name)
 	switch {
@@ -181,9 +181,9 @@ func (s *buildStart) start(ctx context.Context, command *cobra.Command, kind, na
 	return s.client.BuildConfigs(s.client.Namespace).Instantiate(ctx, name, request, metav1.CreateOptions{})
 }
 
-// checkBinary returns an error for flags that do not apply to builds with uploaded source:
+// checkBinary returns an error for flags that do not apply to builds with uploaded source, because
 // buildv1.BinaryBuildRequestOptions has no fields for them. OpenShift 3.11 warned about some of
-// these flags and ignored others.
+// these flags and ignored the others.
 func checkBinary(command *cobra.Command) error {
 	var flags []string
 	for _, name := range []string{"env", "build-arg", "no-cache", "incremental", "build-loglevel"} {

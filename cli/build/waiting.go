@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/build/instantiate"
 )
 
-// pollInterval is the time between checks of a build that has not started. The first message is
-// printed after noticeDelay. An unchanged message is repeated after noticeInterval.
+// pollInterval is the interval between checks of a build that has not started. notifier prints the
+// first message after noticeDelay, and repeats an unchanged message after each noticeInterval.
 const pollInterval, noticeDelay, noticeInterval = 500 * time.Millisecond, 3 * time.Second, 15 * time.Second
 
 // notifier prints why and for how long a build has been waiting.
@@ -32,8 +32,8 @@ func newNotifier(out io.Writer, clock clock.PassiveClock) *notifier {
 	return &notifier{out: out, clock: clock, start: clock.Now()}
 }
 
-// report prints a message if one is due: after noticeDelay if the reason changed, and periodically
-// otherwise.
+// report prints a message about a build after noticeDelay. It then prints a message when the reason
+// changes, and repeats an unchanged message after each noticeInterval.
 func (t *notifier) report(build, reason string) {
 	now := t.clock.Now()
 	elapsed := now.Sub(t.start)
@@ -51,8 +51,8 @@ func (c *Client) Begin(ctx context.Context, name string, out io.Writer) error {
 	})
 }
 
-// watch polls a build until it starts or finishes. While find returns nil, the build does not exist
-// yet.
+// watch polls a build until it starts or finishes. find returns the build, or nil if the build does
+// not exist yet.
 func (c *Client) watch(ctx context.Context, t *notifier, find func() (*buildv1.Build, error)) error {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
@@ -123,8 +123,8 @@ func podReason(pod *corev1.Pod) string {
 	return fmt.Sprintf("its pod %s is starting", pod.Name)
 }
 
-// started returns a function that returns a build config's newest build if its number is greater
-// than after, and nil otherwise.
+// started returns a function that returns a build config's newest build. If the build's number is
+// not greater than after, the function returns nil.
 func (c *Client) started(ctx context.Context, config string, after int64) func() (*buildv1.Build, error) {
 	return func() (*buildv1.Build, error) {
 		builds, err := c.Of(ctx, config)

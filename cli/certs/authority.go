@@ -25,15 +25,15 @@ import (
 // serialBits is the size of random serial numbers, in bits. RFC 5280 allows up to 159 bits.
 const serialBits = 127
 
-// authority is a CA that signs certificates. The fields contain the paths of its files. If serial
-// is "", serial numbers are random.
+// authority is a CA that signs certificates. The fields contain the paths of the CA's files. If
+// serial is "", the CA uses random serial numbers.
 type authority struct {
 	cert, key, serial string
 }
 
-// create writes a new CA with a self-signed certificate. With a serial file, the certificate's
-// serial number is 1, and create writes this number to the file. Without a serial file, the serial
-// number is random.
+// create writes the files of a new CA with a self-signed certificate. If there is a serial file,
+// the certificate's serial number is 1, and create writes this number to the file. Otherwise, the
+// serial number is random.
 func (a authority) create(name string, days int) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -87,7 +87,7 @@ func (a authority) check() error {
 type request struct {
 	name          string
 	organizations []string
-	// hosts contains the names and addresses of a server. It is empty for a client.
+	// hosts contains the host names and IP addresses of a server. It is empty for a client.
 	hosts []string
 	days  int
 }
@@ -131,8 +131,8 @@ func (a authority) issue(r request, cert, key string) error {
 	return writePair(cert, key, der, caKey)
 }
 
-// nextSerial returns the next serial number and writes it to the serial file, as a hexadecimal
-// number of at least two digits. Without a serial file, the number is random.
+// nextSerial returns the next serial number. It also writes the number to the serial file, in
+// hexadecimal with at least two digits. Without a serial file, the number is random.
 func (a authority) nextSerial() (*big.Int, error) {
 	if a.serial == "" {
 		return randomSerial()

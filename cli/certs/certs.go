@@ -50,8 +50,8 @@ func creators(streams genericiooptions.IOStreams) []*cobra.Command {
 	return []*cobra.Command{newSignerCert(streams), newServerCert(streams), newMasterCerts(streams), newKeyPair()}
 }
 
-// NewCreators returns the `oc adm ca` subcommands that create files, so that they can also be added
-// to `oc adm` itself, their former location. The help of `oc adm` does not list them.
+// NewCreators returns the `oc adm ca` subcommands that create files. They are also subcommands of
+// `oc adm` itself, their former location, but hidden from its help.
 func NewCreators(streams genericiooptions.IOStreams) []*cobra.Command {
 	commands := creators(streams)
 	for _, command := range commands {
@@ -93,8 +93,8 @@ func encodePEM(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
-// readAuthorities returns the concatenated CA certificates of all paths. Its errors contain the
-// flag.
+// readAuthorities reads CA certificates from all paths and concatenates them. flag is the flag that
+// specifies the paths. It is part of the errors.
 func readAuthorities(flag string, paths []string) ([]byte, error) {
 	var all [][]byte
 	for _, path := range paths {
@@ -110,7 +110,7 @@ func readAuthorities(flag string, paths []string) ([]byte, error) {
 	return bytes.Join(all, []byte("\n")), nil
 }
 
-// run returns a Run function for a cobra command that runs action and accepts no arguments.
+// run returns a cobra Run function that calls action and rejects arguments.
 func run(action func() error) func(*cobra.Command, []string) {
 	return func(command *cobra.Command, args []string) {
 		if len(args) > 0 {

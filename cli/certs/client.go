@@ -63,7 +63,7 @@ func (k kubeconfig) write() error {
 	return writeFile(k.path, encoded, 0o600)
 }
 
-// nameOf returns the cluster name that `oc login` uses for a server in a kubeconfig.
+// nameOf returns the name that `oc login` gives to a server's cluster in a kubeconfig.
 func nameOf(server string) (string, error) {
 	parsed, err := url.Parse(server)
 	if err != nil || parsed.Host == "" {

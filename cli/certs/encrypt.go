@@ -19,8 +19,8 @@ import (
 const (
 	encryptedBlock = "ENCRYPTED STRING"
 	keyBlock       = "ENCRYPTING KEY"
-	// cipherHeader is the header of the PEM blocks that seal encrypts. OpenShift 3's blocks have a
-	// DEK-Info header instead, because they use PEM encryption, which is insecure.
+	// cipherHeader is the header of the PEM blocks that seal creates. OpenShift 3's blocks have a
+	// DEK-Info header instead, because they use PEM encryption (RFC 1423), which is insecure.
 	cipherHeader = "Cipher"
 	cipherName   = "AES-256-GCM"
 	keySize      = 32
@@ -104,8 +104,8 @@ func newDecrypt(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// encryptingKey creates a key and writes it to newPath. If newPath is empty, encryptingKey reads
-// the key from path.
+// encryptingKey creates a key and writes it to newPath. If newPath is empty, it reads an existing
+// key from path instead.
 func encryptingKey(path, newPath string) ([]byte, error) {
 	if newPath != "" {
 		key := make([]byte, keySize)
@@ -141,7 +141,7 @@ func open(key, data []byte) ([]byte, error) {
 		return nil, fmt.Errorf("input does not contain a valid PEM block of type %q", encryptedBlock)
 	}
 	if block.Headers[cipherHeader] != cipherName {
-		// Use the deprecated function only for data that OpenShift 3 encrypted.
+		// The deprecated function is necessary to decrypt data that OpenShift 3 encrypted.
 		plain, err := x509.DecryptPEMBlock(block, key) //nolint:staticcheck
 		if err != nil {
 			return nil, fmt.Errorf("decrypt: %w", err)

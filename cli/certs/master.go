@@ -17,15 +17,15 @@ type master struct {
 	overwrite                         bool
 }
 
-// masterClient is a master's client certificate.
+// masterClient describes a client certificate of a master.
 type masterClient struct {
 	file, user string
 	groups     []string
 	kubeconfig bool
 }
 
-// masterClients returns the clients of an OpenShift 3.11 master. Their groups match those in the
-// cluster's own certificates.
+// masterClients returns the client certificates of an OpenShift 3.11 master. Their groups match the
+// groups in Slipway's own client certificates.
 func masterClients() []masterClient {
 	return []masterClient{
 		{file: "admin", user: "system:admin", groups: []string{"system:cluster-admins", "system:masters"}, kubeconfig: true},
@@ -154,7 +154,7 @@ func (m *master) createKubeconfigs(bundle []byte) error {
 	return errors.Join(problems...)
 }
 
-// createTokenKeys writes the key pair that signs service account tokens.
+// createTokenKeys writes the key pair for signing and verifying service account tokens.
 func (m *master) createTokenKeys() error {
 	public, private := m.path("serviceaccounts.public.key"), m.path("serviceaccounts.private.key")
 	if !m.overwrite && fileExists(public) && fileExists(private) {

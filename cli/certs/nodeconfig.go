@@ -77,8 +77,8 @@ func (n *node) addFlags(flags *pflag.FlagSet) {
 	addDays(flags, &n.days, "expire-days", certificateDays)
 }
 
-// check returns an error if any flags are invalid. It requires CAs for the node's clients, because
-// without them the node would accept requests from every client.
+// check returns an error if any flags are invalid. It requires the CAs of the node's clients.
+// Otherwise, the node would accept requests from every client.
 func (n *node) check(streams genericiooptions.IOStreams) error {
 	for _, required := range [][2]string{
 		{"node-dir", n.dir}, {"node", n.name}, {"master", n.server},
@@ -135,8 +135,8 @@ func (n *node) create() error {
 	)
 }
 
-// place copies a certificate and its key if cert is set. Otherwise, it creates both files unless
-// they already exist.
+// place copies a certificate and its key if cert is set. Otherwise, it creates a certificate and a
+// key, unless they already exist.
 func (n *node) place(cert, key, name string, r request) error {
 	newCert, newKey := n.path(name+".crt"), n.path(name+".key")
 	if cert == "" {

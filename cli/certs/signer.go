@@ -121,7 +121,8 @@ func newKeyPair() *cobra.Command {
 	return command
 }
 
-// createKeyPair writes a new RSA key pair. Without overwrite, it returns an error if a file exists.
+// createKeyPair writes a new RSA key pair. If overwrite is false, it returns an error if one of the
+// files exists.
 func createKeyPair(public, private string, overwrite bool) error {
 	for _, path := range []string{public, private} {
 		if !overwrite && fileExists(path) {

@@ -14,16 +14,16 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// apiVersionOrKind matches an object's apiVersion and kind fields in YAML or JSON, but not those of
-// nested objects.
+// apiVersionOrKind matches the apiVersion and kind fields of an object in YAML or JSON. It does not
+// match the fields of nested objects.
 var apiVersionOrKind = regexp.MustCompile(`^(?:(apiVersion|kind)|    "(apiVersion|kind)"): `)
 
 func TestConvert(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		args    []string
-		want    []string // the versions and kinds in the output
-		failure string   // a part of the message
+		want    []string // versions and kinds in the output
+		failure string   // part of the message
 	}{
 		{
 			name: "file", args: []string{"-f", "testdata/old.yaml"},

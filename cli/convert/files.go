@@ -19,8 +19,8 @@ import (
 
 // AcceptOldManifests makes the -f flag of a command and its subcommands accept objects in API
 // versions that are no longer served. The command reads converted copies of the files that contain
-// such objects. The copies are removed when the command exits. URLs are not converted: the command
-// reads them itself.
+// such objects. The copies are removed when the command exits. Objects at URLs are not converted,
+// because the command itself downloads them.
 func AcceptOldManifests(command *cobra.Command, fatal func(message string, code int), streams genericiooptions.IOStreams) {
 	for _, child := range command.Commands() {
 		AcceptOldManifests(child, fatal, streams)
@@ -59,16 +59,17 @@ func AcceptOldManifests(command *cobra.Command, fatal func(message string, code 
 // oldManifests contains the converted copies of files.
 type oldManifests struct {
 	streams genericiooptions.IOStreams
-	// flatten is set if the items of lists become separate documents. kubectl's validation does not
-	// support lists, and warns about each list.
+	// flatten means that the items of lists become separate documents. This avoids warnings,
+	// because kubectl's validation does not support lists.
 	flatten bool
-	// hasReview is set if a file contains a review, whose fields kubectl cannot validate.
+	// hasReview means that a file contains a review, whose fields kubectl cannot validate.
 	hasReview bool
-	// quiet is set if conversions are not reported, because the command reads only the objects'
+	// quiet means that conversions are not reported, because the command uses only the objects'
 	// names.
 	quiet bool
 	dir   string
-	// names contains pairs: the path of a copy, followed by the file name that the user passed.
+	// names contains pairs of paths: the path of a copy, followed by the file name that the user
+	// specified.
 	names []string
 }
 
@@ -202,8 +203,8 @@ func (o *oldManifests) remove() {
 }
 
 // files returns the paths for a file name: the name itself, or the files that match a directory or
-// pattern. For a URL or a missing file, it returns no paths: the command itself reads URLs, and
-// reports missing files with a better message.
+// pattern. For a URL or a missing file, it returns no paths, because the command itself reads URLs,
+// and has a better message for missing files.
 func files(name string, recursive bool) ([]string, error) {
 	if name == stdin {
 		return []string{name}, nil

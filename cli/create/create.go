@@ -25,8 +25,8 @@ type Creation struct {
 	Use, Short, Long, Example string
 	aliases                   []string
 	Args                      cobra.PositionalArgs
-	// Resource and Kind are the object's type. If namespaced is true, the object is created in the
-	// current project.
+	// Resource and Kind identify the object's type. If namespaced is true, the object is created in
+	// the current project.
 	Resource   schema.GroupVersionResource
 	Kind       string
 	namespaced bool
@@ -36,7 +36,8 @@ type Creation struct {
 	Object func(cmd *cobra.Command, args []string) (map[string]any, error)
 }
 
-// Command returns the cobra command for a creation. The command has the flags -o and --dry-run.
+// Command returns a cobra command that creates the object. The command has the flags -o and
+// --dry-run.
 func (c Creation) Command(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	print := genericclioptions.NewPrintFlags("created").WithTypeSetter(scheme.Scheme)
 	command := &cobra.Command{

@@ -19,7 +19,7 @@ func TestCreate(t *testing.T) {
 		args    []string
 		// print is a JSONPath template for the object, and want is the template's output.
 		print, want string
-		failure     string // a part of the message
+		failure     string // part of the message
 	}{
 		{
 			name: "quota", command: NewClusterQuota, args: []string{"bob", "--project-label-selector=team=a", `--project-annotation-selector="owner=x,y"`, "--hard=pods=10,secrets=5"},

@@ -62,7 +62,8 @@ a service: --generator=service/v1.`
 	return command
 }
 
-// exposed returns the services to create routes for, or nil if the command creates services.
+// exposed returns the services for which the command creates routes, or nil if the command creates
+// services instead.
 func exposed(factory util.Factory, command *cobra.Command, args []string) ([]*corev1.Service, error) {
 	generator := util.GetFlagString(command, "generator")
 	if generator != "" && generator != routeGenerator {

@@ -61,8 +61,8 @@ func routeFlags(command *cobra.Command, termination routev1.TLSTerminationType) 
 	}
 }
 
-// routeOf returns the route that the flags specify. The route is named after the service by
-// default.
+// routeOf returns the route that the flags specify. The default name of the route is the service's
+// name.
 func routeOf(command *cobra.Command, args []string, termination routev1.TLSTerminationType) (map[string]any, error) {
 	text := func(name string) string {
 		value, _ := command.Flags().GetString(name) // empty if the command has no such flag

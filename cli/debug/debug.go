@@ -157,7 +157,7 @@ func (d *debugging) read(command *cobra.Command, args []string) (names []string,
 	return names, nil
 }
 
-// connect sets the client and attach.
+// connect sets the client, and the functions review and attach.
 func (d *debugging) connect(factory util.Factory) error {
 	clients, err := factory.KubernetesClientSet()
 	if err != nil {

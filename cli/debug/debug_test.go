@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// source returns an object to debug, of the given kind. A controller's pod template describes the
-// same pod.
+// source returns an object of the given kind. A pod, and the pod template of a controller, have the
+// same spec.
 func source(t *testing.T, kind string) runtime.Object {
 	t.Helper()
 	pod := `

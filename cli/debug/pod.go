@@ -27,8 +27,8 @@ type options struct {
 	command                    []string
 	environment                []string // NAME=VALUE sets a variable, NAME- removes it
 	terminal, input            bool
-	// root is nil to keep the pod's user, true for root, and false for any other user. user is a
-	// UID. If it is negative, the pod's user is kept.
+	// root is nil to keep the pod's user, true to run as root, and false to run as any other user.
+	// user is a UID. If it is negative, the debug pod keeps the pod's user.
 	root *bool
 	user int64
 
@@ -39,7 +39,8 @@ type options struct {
 }
 
 // of returns the debug pod for a pod, a controller that creates pods, an image stream tag or a
-// node. resource is the object's resource. original is the command that the debug command replaces.
+// node. resource is the object's resource. original is the container's command, which the debug
+// command replaces.
 func (w *options) of(object runtime.Object, resource string) (pod *corev1.Pod, original string, err error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {
@@ -79,15 +80,15 @@ func (w *options) of(object runtime.Object, resource string) (pod *corev1.Pod, o
 
 // name returns a unique name for the debug pod of an object.
 func name(of string) string {
-	const maximum = 50 // the pod's name is also its host name
+	const maximum = 50 // leaves space for the suffix, because the name is also the host name
 	if len(of) > maximum {
 		of = of[:maximum]
 	}
 	return strings.Trim(strings.NewReplacer(".", "-", ":", "-", "@", "-", "_", "-").Replace(of), "-") + "-debug-" + rand.String(5)
 }
 
-// copyOf sets pod to a copy of object if object is a pod, or otherwise to a pod from its template.
-// The copy has no labels, so that no controller adopts it.
+// copyOf sets pod to a copy of object. If object is not a pod, copyOf creates the pod from the
+// object's pod template. The pod has no labels, so that no controller adopts it.
 func (w *options) copyOf(pod *corev1.Pod, object runtime.Object, source *unstructured.Unstructured) error {
 	has, err := polymorphichelpers.UpdatePodSpecForObjectFn(object, func(spec *corev1.PodSpec) error {
 		pod.Spec, w.source = *spec.DeepCopy(), spec.DeepCopy()
@@ -192,8 +193,8 @@ func (w *options) change(container *corev1.Container) error {
 	return nil
 }
 
-// changePod removes everything that could terminate, move or delay the pod. container is the
-// container to debug.
+// changePod removes all settings that could cause the pod to be terminated, moved or delayed.
+// container is the container to debug.
 func (w *options) changePod(spec *corev1.PodSpec, container corev1.Container) {
 	spec.RestartPolicy, spec.NodeName, spec.EphemeralContainers = corev1.RestartPolicyNever, w.nodeName, nil
 	if !w.keepInitContainers {

@@ -20,8 +20,8 @@ import (
 	"k8s.io/utils/exec"
 )
 
-// rehearse returns the pod for a dry run. It does not create the pod. If dry is DryRunServer, the
-// server validates the pod.
+// rehearse returns the pod for a dry run, without creating it. If dry is DryRunServer, the server
+// validates the pod.
 func (d *debugging) rehearse(ctx context.Context, pod *corev1.Pod, dry util.DryRunStrategy) (*corev1.Pod, error) {
 	if dry != util.DryRunServer {
 		return pod, nil
@@ -29,8 +29,8 @@ func (d *debugging) rehearse(ctx context.Context, pod *corev1.Pod, dry util.DryR
 	return d.clients.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 }
 
-// run creates the pod, attaches to it, and deletes it, even if the process receives a signal. If
-// the command fails, the error contains its exit code.
+// run creates the pod, attaches to it, and then deletes it, even if the process receives a signal.
+// If the debug command fails, run returns an error that contains the exit code.
 func (d *debugging) run(ctx context.Context, pod *corev1.Pod, original string) error {
 	pods := d.clients.CoreV1().Pods(pod.Namespace)
 	if err := d.findNode(ctx, pod); err != nil {
@@ -53,7 +53,7 @@ func (d *debugging) run(ctx context.Context, pod *corev1.Pod, original string) e
 }
 
 // findNode returns an error if the pod's node does not exist, because the pod would never start. It
-// ignores other errors, because not every user may get nodes.
+// ignores other errors, because not every user is allowed to get nodes.
 func (d *debugging) findNode(ctx context.Context, pod *corev1.Pod) error {
 	if pod.Spec.NodeName == "" {
 		return nil
@@ -64,8 +64,8 @@ func (d *debugging) findNode(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// join waits until the container starts, and prints its output until it exits. It returns a nonzero
-// exit code as an error.
+// join waits until the container starts, and then prints the container's output until the container
+// exits. If the exit code is not zero, join returns it as an error.
 func (d *debugging) join(ctx context.Context, pod *corev1.Pod, handler *interrupt.Handler) error {
 	container := pod.Annotations[sourceContainer]
 	fmt.Fprintln(d.ErrOut, "Waiting for pod to start ...")

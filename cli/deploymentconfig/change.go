@@ -19,7 +19,7 @@ import (
 )
 
 // Rollback restores the pod template of a revision, or of the previous revision if revision is 0.
-// It returns a message or, for a client-side dry run, the template as JSON.
+// It returns a message. For a client-side dry run, it returns the pod template in JSON instead.
 func (c *Client) Rollback(object runtime.Object, annotations map[string]string, revision int64, dry util.DryRunStrategy) (string, error) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
@@ -69,13 +69,14 @@ func (c *Client) Target(ctx context.Context, namespace, name string, version int
 	return "", 0, fmt.Errorf("roll back deployment config %q: no deployment before the latest one is complete", name)
 }
 
-// Earlier returns a deployment config as it was at an earlier deployment. It stores nothing.
+// Earlier returns the version of a deployment config that belongs to an earlier deployment. It does
+// not store this version.
 func (c *Client) Earlier(ctx context.Context, namespace string, rollback *appsv1.DeploymentConfigRollback) (*appsv1.DeploymentConfig, error) {
 	return c.apps.DeploymentConfigs(namespace).Rollback(ctx, rollback.Name, rollback, metav1.CreateOptions{})
 }
 
-// GoBack stores an earlier version of a deployment config, and starts a deployment unless a config
-// change trigger does so. A dry run only validates the update.
+// GoBack stores an earlier version of a deployment config. It then starts a deployment, unless a
+// config change trigger starts it. A dry run only validates the update.
 func (c *Client) GoBack(ctx context.Context, namespace string, rollback *appsv1.DeploymentConfigRollback, dry bool) (config *appsv1.DeploymentConfig, err error) {
 	options := metav1.UpdateOptions{}
 	if dry {
@@ -125,7 +126,7 @@ func (c *Client) Deploy(ctx context.Context, namespace, name string, retry bool)
 }
 
 // tryDeploy implements a dry run of Deploy. It returns the deployment config with the next version
-// but with its current images, and changes nothing.
+// number and the current images, but does not store it.
 func (c *Client) tryDeploy(ctx context.Context, namespace, name string, retry bool) (*appsv1.DeploymentConfig, string, error) {
 	dc, err := c.deployable(ctx, namespace, name, retry)
 	if err != nil {
@@ -150,8 +151,8 @@ func (c *Client) deployable(ctx context.Context, namespace, name string, retry b
 	case rc != nil || dc.Status.LatestVersion == 0:
 		return dc, nil
 	}
-	// Read all deployments, because the latest deployment is not created until the deployments that
-	// it cancels have ended.
+	// The latest deployment alone is not sufficient, because it is not created until the
+	// deployments that it cancels have ended.
 	all, err := c.deployments(ctx, namespace, name)
 	if err != nil {
 		return nil, err
@@ -164,7 +165,7 @@ func (c *Client) deployable(ctx context.Context, namespace, name string, retry b
 	return dc, nil
 }
 
-// Start is Deploy without retry.
+// Start starts a deployment. It calls Deploy without retry.
 func (c *Client) Start(ctx context.Context, namespace, name string) (*appsv1.DeploymentConfig, string, error) {
 	return c.Deploy(ctx, namespace, name, false)
 }

@@ -29,7 +29,7 @@ import (
 )
 
 // Register adds DeploymentConfigs to kubectl's schemes, and replaces kubectl's function variables.
-// Call it once, at the start of the process.
+// It must be called once, at the start of the process.
 func Register() error {
 	// `port-forward` decodes objects with client-go's scheme. All other commands use kubectl's
 	// scheme.
@@ -73,8 +73,8 @@ func Register() error {
 	return nil
 }
 
-// registerPodFunctions makes functions that support ReplicationControllers also accept
-// DeploymentConfigs. These functions implement exec, attach, port-forward, logs --all-pods and
+// registerPodFunctions adds support for DeploymentConfigs to functions that support
+// ReplicationControllers. These functions implement exec, attach, port-forward, logs --all-pods and
 // expose.
 func registerPodFunctions() {
 	attachable := polymorphichelpers.AttachablePodForObjectFn
@@ -138,8 +138,8 @@ func pausing(fallback func(runtime.Object) ([]byte, error), pause bool) func(run
 }
 
 // restarting returns a function that, like `kubectl rollout restart`, sets an annotation on the pod
-// template to the current time. The config change trigger then starts a deployment. Without this
-// trigger, the function fails. fallback handles other objects.
+// template to the current time. The config change trigger then starts a deployment. The function
+// returns an error if the deployment config has no such trigger. fallback handles other objects.
 func restarting(fallback func(runtime.Object) ([]byte, error)) func(runtime.Object) ([]byte, error) {
 	return func(object runtime.Object) ([]byte, error) {
 		dc, ok := object.(*appsv1.DeploymentConfig)

@@ -96,8 +96,8 @@ func (r *rollback) run(ctx context.Context) error {
 	return nil
 }
 
-// showEarlier prints the deployment config that a rollback would store, in the format of oc
-// describe or the format that -o selects.
+// showEarlier prints the deployment config that a rollback would store. If -o does not specify a
+// format, it uses the format of oc describe.
 func showEarlier(ctx context.Context, factory util.Factory, out io.Writer, print *genericclioptions.PrintFlags, earlier *appsv1.DeploymentConfig) error {
 	if *print.OutputFormat != "" {
 		printer, err := print.ToPrinter()

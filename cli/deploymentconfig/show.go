@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// ViewHistory returns a table of all deployments. For a revision other than 0, it returns that
-// revision's pod template.
+// ViewHistory returns a table of all deployments. If revision is not 0, it returns the pod template
+// of that revision instead.
 func (c *Client) ViewHistory(namespace, name string, revision int64) (string, error) {
 	all, err := c.deployments(context.Background(), namespace, name)
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *Client) ViewHistory(namespace, name string, revision int64) (string, er
 	if revision > 0 {
 		return "", fmt.Errorf("unable to find the specified revision %d of deployment config %q", revision, name)
 	}
-	err = table.Flush() // the buffer is flushed before the text is read
+	err = table.Flush() // the table must be flushed before text.String is called
 	return text.String(), err
 }
 
@@ -117,8 +117,8 @@ func (statusViewer) Status(object runtime.Unstructured, revision int64) (string,
 	return "Waiting for the deployment to be completed...\n", false, nil
 }
 
-// isReplicaFailure reports whether the condition means that pods, including the deployer pod,
-// cannot be created.
+// isReplicaFailure reports whether the condition means that the deployer pod or other pods cannot
+// be created.
 func isReplicaFailure(condition appsv1.DeploymentCondition) bool {
 	return condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue
 }

@@ -134,7 +134,7 @@ func deployments(p *page, c *appsv1.DeploymentConfig) error {
 	return nil
 }
 
-// versionOf returns a deployment's version, or 0 if it has none.
+// versionOf returns a deployment's version, or 0 if the deployment has no version.
 func versionOf(deployment corev1.ReplicationController) int64 {
 	number, _ := strconv.ParseInt(deployment.Annotations[appsv1.DeploymentVersionAnnotation], 10, 64)
 	return number

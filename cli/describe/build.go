@@ -198,7 +198,8 @@ func builds(p *page, c *buildv1.BuildConfig) error {
 	return nil
 }
 
-// duration returns how long a build took, or how long it has been waiting or running.
+// duration returns how long a finished build took. For any other build, it returns how long the
+// build has been waiting or running.
 func (p *page) duration(b buildv1.Build) string {
 	switch {
 	case b.Status.StartTimestamp == nil:
@@ -223,7 +224,8 @@ func tests(p *page, results *buildpod.TestResults) {
 	}
 }
 
-// singleLine returns a test's text without line breaks and tabs, which could forge other fields.
+// singleLine replaces line breaks and tabs in a test's text with spaces, because they could be used
+// to forge other fields.
 func singleLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // build writes one build.

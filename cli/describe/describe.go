@@ -36,9 +36,9 @@ import (
 // none is the text for an unset value.
 const none = "<none>"
 
-// For returns the describer for a resource: this package's describer for OpenShift's kinds, and
-// kubectl's describer for all others, with additional fields for nodes. It is a kubectl
-// DescriberFunc.
+// For returns the describer for a resource. For OpenShift's kinds, it is a describer of this
+// package, and for all other kinds, it is kubectl's describer, with additional fields for nodes.
+// For is a kubectl DescriberFunc.
 func For(getter genericclioptions.RESTClientGetter, mapping *meta.RESTMapping) (kubectldescribe.ResourceDescriber, error) {
 	kind := mapping.GroupVersionKind.GroupKind()
 	write, ok := kinds()[kind]
@@ -86,7 +86,7 @@ type describer struct {
 
 // Describe reads an object from the API server and returns its description.
 func (d describer) Describe(namespace, name string, settings kubectldescribe.DescriberSettings) (string, error) {
-	ctx := context.Background() // kubectl passes no context
+	ctx := context.Background() // kubectl does not pass a context
 	object, err := d.client.Resource(d.resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", err
@@ -101,8 +101,8 @@ func (d describer) Describe(namespace, name string, settings kubectldescribe.Des
 	return p.align()
 }
 
-// Object describes an object of an OpenShift kind. The object need not exist in the cluster. client
-// reads related objects. client can be nil for a template.
+// Object describes an object of an OpenShift kind, which does not have to exist in the cluster.
+// client is used to read related objects. It can be nil if object is a template.
 func Object(ctx context.Context, client dynamic.Interface, server string, object runtime.Object) (string, error) {
 	kind := object.GetObjectKind().GroupVersionKind().GroupKind()
 	write, ok := kinds()[kind]
@@ -120,8 +120,8 @@ func Object(ctx context.Context, client dynamic.Interface, server string, object
 	return p.align()
 }
 
-// page contains the text of a description. Tabs separate the columns. At the end, align pads the
-// columns.
+// page contains the text of a description. Its columns are separated by tabs, which align replaces
+// with spaces at the end.
 type page struct {
 	ctx    context.Context
 	client dynamic.Interface

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// TestKindsAreDescribed describes the first object in each file in testdata. The cluster contains
-// all objects in the file. The description must match the golden file next to it.
+// TestKindsAreDescribed describes the first object in each file in testdata, in a cluster that
+// contains all objects in that file. The description must match the golden file with the same name.
 func TestKindsAreDescribed(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil {

@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// user writes a user, and an error for each of its identities that does not refer to the user.
+// user writes a user. For each of the user's identities that does not refer to the user, it also
+// writes an error.
 func user(p *page, u *userv1.User) error {
 	p.metadata(u.ObjectMeta)
 	if u.FullName != "" {
@@ -37,7 +38,8 @@ func user(p *page, u *userv1.User) error {
 	return nil
 }
 
-// identity writes an identity, and an error if its user does not exist or has another UID.
+// identity writes an identity. If the identity's user does not exist or has a different UID, it
+// writes an error.
 func identity(p *page, i *userv1.Identity) error {
 	p.metadata(i.ObjectMeta)
 	p.field("Provider", i.ProviderName)

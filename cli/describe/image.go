@@ -42,7 +42,7 @@ func imageStream(p *page, s *imagev1.ImageStream) error {
 	return nil
 }
 
-// latestFirst compares tag names. The tag named latest sorts before all others.
+// latestFirst compares tag names. The latest tag precedes all other tags.
 func latestFirst(a, b string) int {
 	const latest = "latest"
 	switch {

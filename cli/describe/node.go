@@ -20,13 +20,13 @@ type node struct {
 	client dynamic.ResourceInterface
 }
 
-// Describe returns kubectl's description of a node, with the dropped fields.
+// Describe returns kubectl's description of a node, with the fields that kubectl has dropped.
 func (n node) Describe(namespace, name string, settings kubectldescribe.DescriberSettings) (string, error) {
 	text, err := n.ResourceDescriber.Describe(namespace, name, settings)
 	if err != nil {
 		return "", err
 	}
-	ctx := context.Background() // kubectl passes no context
+	ctx := context.Background() // kubectl does not pass a context
 	object, err := n.client.Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return "", err

@@ -55,8 +55,8 @@ func (p *page) section(name string, count int, write func(kubectldescribe.Prefix
 	p.text.WriteString(rows)
 }
 
-// clusterQuota writes a quota that spans several projects: a ClusterResourceQuota, or the
-// AppliedClusterResourceQuota that a project's users see.
+// clusterQuota writes a quota that spans several projects. It is a ClusterResourceQuota or, for
+// users of one of the projects, an AppliedClusterResourceQuota.
 func clusterQuota(p *page, q *quotav1.ClusterResourceQuota) error {
 	p.metadata(q.ObjectMeta)
 	var namespaces []string

@@ -63,7 +63,8 @@ func weight(backend routev1.RouteTargetReference) int32 {
 	return *backend.Weight
 }
 
-// exposed writes whether a router has admitted the route's host, and since when.
+// exposed writes whether a router has admitted the route's host, and when its decision last
+// changed.
 func exposed(p *page, host string, ingress routev1.RouteIngress) {
 	for _, condition := range ingress.Conditions {
 		if condition.Type != routev1.RouteAdmitted {
@@ -87,7 +88,7 @@ func exposed(p *page, host string, ingress routev1.RouteIngress) {
 	}
 }
 
-// endpoints writes up to three of a service's addresses.
+// endpoints writes at most three addresses of a service.
 func endpoints(p *page, namespace, service string) {
 	slices, err := objects.List[discoveryv1.EndpointSlice](p.ctx, p.client, discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), namespace,
 		metav1.ListOptions{LabelSelector: labels.Set{discoveryv1.LabelServiceName: service}.String()})

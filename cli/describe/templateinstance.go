@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// templateInstance writes a template instance, the objects that it created, and its parameters. It
-// writes only the size of each parameter, because the values are secret.
+// templateInstance writes a template instance, the objects that it created, and its parameters. For
+// each parameter, it writes only the size of the value, because the values can be secret.
 func templateInstance(p *page, t *templatev1.TemplateInstance) error {
 	p.metadata(t.ObjectMeta)
 	p.line("\nConditions:")

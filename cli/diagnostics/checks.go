@@ -94,8 +94,8 @@ func routeCertificates(ctx context.Context, env *environment) (problems []proble
 	return problems, err
 }
 
-// certificateProblem describes what is wrong with a PEM-encoded certificate. It returns "" for a
-// valid certificate and for empty text.
+// certificateProblem returns a description of the problem with a PEM-encoded certificate. It
+// returns "" if the certificate is valid or text is empty.
 func certificateProblem(text string, now time.Time) string {
 	if text == "" {
 		return ""
@@ -182,11 +182,11 @@ func configContexts(_ context.Context, env *environment) (problems []problem, er
 	return problems, nil
 }
 
-// externalIPs checks the services' external IPs against externalIPNetworkCIDRs. A network with a !
-// prefix is denied. Without --master-config, externalIPs checks nothing.
+// externalIPs checks the external IPs of services against externalIPNetworkCIDRs, in which the
+// prefix ! denies a network. If --master-config is not set, externalIPs does nothing.
 func externalIPs(ctx context.Context, env *environment) (problems []problem, err error) {
 	if env.masterConfig == "" {
-		return nil, nil // the server checks the addresses of new services itself
+		return nil, nil // for new services, the API server checks the addresses
 	}
 	text, err := os.ReadFile(env.masterConfig)
 	if err != nil {
@@ -219,8 +219,8 @@ func externalIPs(ctx context.Context, env *environment) (problems []problem, err
 	return problems, nil
 }
 
-// allowed reports whether one of the networks contains the address in text, and no network with a !
-// prefix contains it.
+// allowed reports whether one of the networks contains the address in text, unless a network with
+// the prefix ! also contains it.
 func allowed(text string, networks []string) bool {
 	address, err := netip.ParseAddr(text)
 	if err != nil {

@@ -26,7 +26,8 @@ const networkCheckName = "NetworkCheck"
 type check struct {
 	name, short string
 	// run returns the problems that the check finds. For an OpenShift 3 diagnostic that has nothing
-	// to check in Slipway, run is nil, and elsewhere says where to look for such problems.
+	// to check in Slipway, run is nil, and elsewhere explains where the user can find these
+	// problems.
 	run       func(context.Context, *environment) ([]problem, error)
 	elsewhere string
 }
@@ -41,7 +42,7 @@ type environment struct {
 	external string
 }
 
-// checks returns all of OpenShift 3's diagnostics.
+// checks returns the counterparts of all OpenShift 3 diagnostics.
 func checks() []check {
 	const (
 		status = "slipway status reports it"
@@ -86,7 +87,7 @@ nodes, and deletes them; the other checks change nothing. Each problem has an ID
 
   # Check only the network, with connections to a server outside the cluster
   oc adm diagnostics networkcheck --external-address=www.example.com:443`,
-		Args: cobra.ArbitraryArgs, // start reports unknown arguments in OpenShift 3's words
+		Args: cobra.ArbitraryArgs, // start rejects arguments, with OpenShift 3's message
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(start(command, factory, streams, args, checks()))
 		},
@@ -155,11 +156,11 @@ func withoutModification(checks []check) (kept []check) {
 	return kept
 }
 
-// errProblems is returned if the checks found problems. run has already printed these problems.
+// errProblems is returned if the checks find problems. Before that, run prints the problems.
 var errProblems = errors.New("the diagnostics found problems")
 
-// run runs the checks. It returns an error if any check finds a problem, or if no check has
-// anything to check.
+// run runs the checks. It returns an error if a check finds a problem, or if there is nothing to
+// check.
 func run(ctx context.Context, streams genericiooptions.IOStreams, env *environment, selected []check) error {
 	problems, skipped := 0, 0
 	for _, check := range selected {

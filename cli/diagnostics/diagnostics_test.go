@@ -128,7 +128,7 @@ func TestNodesWithoutUsageAreProblems(t *testing.T) {
 	}
 }
 
-// TestProblemsHaveRemedies collects the IDs of all problems from the source code.
+// TestProblemsHaveRemedies checks that there is a remedy for each problem ID in the source code.
 func TestProblemsHaveRemedies(t *testing.T) {
 	ids := map[string]bool{}
 	for _, file := range []string{"checks.go", "network.go", "networkpods.go"} {

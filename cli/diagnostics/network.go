@@ -26,15 +26,15 @@ import (
 
 // probe is a connection that a pod tries to open.
 type probe struct {
-	id      string // problem ID if the outcome is wrong
+	id      string // problem ID if the outcome is not as expected
 	from    *testPod
 	to      string // description of the server
 	address string // host:port
 	refused bool   // true if the network must block the connection
 }
 
-// networkCheck opens connections between pods on all nodes, in two temporary projects, and from
-// these pods to services, nodes and a server outside the cluster.
+// networkCheck creates two temporary projects with pods on all nodes. From each pod, it opens
+// connections to other pods, services and nodes, and to a server outside the cluster.
 func networkCheck(ctx context.Context, env *environment) (problems []problem, err error) {
 	plugin, err := networkPlugin(ctx, env)
 	if err != nil {
@@ -114,7 +114,7 @@ func usableNodes(ctx context.Context, env *environment) (nodes []corev1.Node, er
 	return nodes, nil
 }
 
-// inside returns the connections within each project.
+// inside returns probes for the connections within each project.
 func (n *testNetwork) inside() (probes []probe) {
 	for _, from := range n.pods {
 		for _, to := range n.pods {
@@ -130,8 +130,8 @@ func (n *testNetwork) inside() (probes []probe) {
 	return probes
 }
 
-// outside returns the connections from the pods to the API, to the nodes and to the server outside
-// the cluster.
+// outside returns probes for the connections from the pods to the API, to the nodes and to the
+// server outside the cluster.
 func (n *testNetwork) outside() (probes []probe) {
 	for _, from := range n.pods {
 		probes = append(probes, probe{id: "dns", from: from, to: "the API server by the name of its service", address: "kubernetes.default.svc:443"})
@@ -140,7 +140,7 @@ func (n *testNetwork) outside() (probes []probe) {
 				if status.Type == corev1.NodeInternalIP {
 					address := at(status.Address, int(node.Status.DaemonEndpoints.KubeletEndpoint.Port))
 					probes = append(probes, probe{id: "pod-to-node", from: from, to: "the kubelet of node " + node.Name, address: address})
-					break // the API server also uses the first address
+					break // the API server also uses only the first address
 				}
 			}
 		}
@@ -151,7 +151,8 @@ func (n *testNetwork) outside() (probes []probe) {
 	return probes
 }
 
-// across returns the connections from the first project's pods to the second project's pods.
+// across returns probes for the connections from the first project's pods to the second project's
+// pods.
 func (n *testNetwork) across(refused bool) (probes []probe) {
 	for _, from := range n.pods {
 		for _, to := range n.pods {
@@ -187,7 +188,7 @@ func (n *testNetwork) tryPolicy(ctx context.Context) (wrong []result, err error)
 	}
 }
 
-// result is a probe whose outcome is wrong. message is the error of a failed connection.
+// result is a probe whose outcome is not as expected. message is the error of a failed connection.
 type result struct {
 	probe
 	message string
@@ -203,7 +204,8 @@ for address in "$@"; do
 done
 wait`
 
-// try runs all probes, with one command per pod. It returns the probes whose outcome is wrong.
+// try runs all probes, using one command for each pod. It returns the probes whose outcome is not
+// as expected.
 func (n *testNetwork) try(ctx context.Context, probes []probe) (wrong []result, err error) {
 	byPod := map[*testPod][]probe{}
 	for _, p := range probes {
@@ -242,7 +244,7 @@ func (n *testNetwork) tryFrom(ctx context.Context, pod *testPod, probes []probe)
 	return results(&output, probes)
 }
 
-// results parses the script's output.
+// results parses the script's output. It returns the probes whose outcome is not as expected.
 func results(output io.Reader, probes []probe) (wrong []result, err error) {
 	content, err := io.ReadAll(output)
 	if err != nil {
@@ -265,7 +267,7 @@ func results(output io.Reader, probes []probe) (wrong []result, err error) {
 	return wrong, nil
 }
 
-// summarize returns one problem for all wrong results with the same ID and the same nodes.
+// summarize combines all results that have the same problem ID and the same nodes into one problem.
 func summarize(wrong []result) (problems []problem) {
 	byNodes := map[string]problem{}
 	for _, r := range wrong {

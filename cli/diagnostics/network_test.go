@@ -27,7 +27,7 @@ func TestScriptReportsEachConnection(t *testing.T) {
 	t.Cleanup(func() { _ = listener.Close() })
 	var probes []probe
 	arguments := []string{"sh", "-c", script, "sh"}
-	for number := range 45 { // the script opens 20 connections at a time, so there are three groups
+	for number := range 45 { // more than twice the 20 connections that the script opens at a time
 		p := probe{id: "pod-to-pod", address: open, refused: number == 2}
 		if number == 1 || number == 44 {
 			p.address = closed.Addr().String()

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// toolsImage is an image that contains command-line tools and is present on every node.
+	// toolsImage is an image with command-line tools that exists on every node.
 	toolsImage = "localhost/slipway-tools:current"
 	// serverPort is the port on which the pods listen. Their services have the same port.
 	serverPort = 8080
@@ -26,7 +26,7 @@ const (
 	projectTimeout = 10 * time.Second
 )
 
-// testPod is one of the check's pods, with a service of the same name.
+// testPod is a pod that the check creates, together with a service of the same name.
 type testPod struct {
 	project, name, node string
 	address, service    string // IP addresses
@@ -76,7 +76,7 @@ func (n *testNetwork) createPod(ctx context.Context, p *testPod) error {
 			}},
 		}},
 	}}
-	// Retry, because a new project initially has neither a service account nor a UID range.
+	// Retry, because a new project does not have a service account and a UID range immediately.
 	var refusal error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, projectTimeout, true, func(ctx context.Context) (bool, error) {
 		_, err := core.Pods(p.project).Create(ctx, pod, metav1.CreateOptions{})
@@ -100,8 +100,8 @@ func (n *testNetwork) createPod(ctx context.Context, p *testPod) error {
 	return nil
 }
 
-// awaitPods waits until the pods are ready, and drops the pods that do not become ready. It returns
-// a problem for each dropped pod.
+// awaitPods waits until the pods are ready. It removes the pods that do not become ready from the
+// test network, and returns a problem for each of them.
 func (n *testNetwork) awaitPods(ctx context.Context) (problems []problem, err error) {
 	var missing map[*testPod]string // the state of each pod that is not ready
 	err = wait.PollUntilContextTimeout(ctx, 500*time.Millisecond, podsTimeout, true, func(context.Context) (bool, error) {

@@ -7,8 +7,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// OpenShift 3's flags for checks of hosts and test applications. A flag without a prefix applied to
-// one check, and a flag with a prefix applied to the `all` subcommand.
+// OpenShift 3's flags for checks of hosts and test applications. Flags without a prefix belonged to
+// a single check. Flags with a check's name as a prefix belonged to the `all` subcommand.
 const (
 	oldValues = "admission-timeout aggregatedlogging-logging-project app-image app-name app-port appcreate-admission-timeout appcreate-app-image appcreate-app-name appcreate-app-port appcreate-deploy-timeout appcreate-http-retries appcreate-http-timeout appcreate-node-selector " +
 		"appcreate-project appcreate-project-base appcreate-result-dir appcreate-route-host " +

@@ -6,7 +6,7 @@ type problem struct{ id, reason string }
 // String returns the text for the user: the ID, the reason and the remedy.
 func (p problem) String() string { return p.id + ": " + p.reason + "; " + remedies[p.id] }
 
-// unchecked is the problem ID for a check that could not read its input.
+// unchecked is the problem ID that is used if a check could not read its input.
 const unchecked = "unchecked"
 
 // remedies maps problem IDs to remedies.

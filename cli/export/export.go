@@ -1,5 +1,4 @@
-// Package export implements `oc export`, which prints objects in a form that can be created in
-// other clusters.
+// Package export implements `oc export`, which prints objects in a form that other clusters accept.
 package export
 
 import (
@@ -83,7 +82,7 @@ func Get(factory util.Factory, streams genericiooptions.IOStreams, command *cobr
 	*o.print.OutputFormat = util.GetFlagString(command, "output")
 	*o.print.TemplatePrinterFlags.TemplateArgument = util.GetFlagString(command, "template")
 	if *o.print.OutputFormat == "" && *o.print.TemplatePrinterFlags.TemplateArgument != "" {
-		*o.print.OutputFormat = "go-template" // kubectl's get uses the same default
+		*o.print.OutputFormat = "go-template" // kubectl's `get` has the same default
 	}
 	o.print.OutputFlagSpecified = func() bool { return true }
 	return o.run(factory, args)
@@ -126,7 +125,7 @@ func (o *export) run(factory util.Factory, args []string) error {
 	return printer.PrintObj(object, o.Out)
 }
 
-// together combines the objects into one: the only object, a list or, with --as-template, a
+// together combines the objects into one object: the only object, a list or, with --as-template, a
 // template.
 func (o *export) together(all []runtime.Object) (runtime.Object, error) {
 	if o.template == "" {
@@ -152,8 +151,8 @@ func (o *export) together(all []runtime.Object) (runtime.Object, error) {
 // serverFields are the metadata fields that the server sets. strip removes them from every object.
 var serverFields = []string{"uid", "resourceVersion", "creationTimestamp", "selfLink", "generation", "managedFields", "deletionTimestamp", "deletionGracePeriodSeconds", "ownerReferences"}
 
-// kindFields maps each kind to its other cluster-specific fields. strip always removes the fields
-// in always. It removes the fields in unlessExact unless exact is set.
+// kindFields maps each kind to its cluster-specific fields outside the metadata. strip always
+// removes the fields in always. It removes the fields in unlessExact only if exact is false.
 var kindFields = map[string]struct{ always, unlessExact [][]string }{
 	"Service":               {nil, [][]string{{"spec", "healthCheckNodePort"}}},
 	"Pod":                   {[][]string{{"spec", "nodeName"}}, [][]string{{"spec", "serviceAccount"}}},

@@ -83,7 +83,7 @@ func (e *extraction) run(factory util.Factory, args []string) error {
 		return err
 	}
 	count := 0
-	var problems []error // kubectl would print an aggregate without the prefix "error:"
+	var problems []error // not an aggregate, because kubectl prints aggregates without "error:"
 	err = factory.NewBuilder().WithScheme(scheme.Scheme, scheme.Scheme.PrioritizedVersionsAllGroups()...).
 		NamespaceParam(namespace).DefaultNamespace().
 		FilenameParam(explicit, &resource.FilenameOptions{Filenames: e.files}).
@@ -154,7 +154,7 @@ func (e *extraction) write(dir *os.Root, key string, content []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// contentsOf returns the files in a secret or config map, and false for any other object.
+// contentsOf returns the files in a secret or config map. For any other object, it returns false.
 func contentsOf(object runtime.Object) (map[string][]byte, bool) {
 	contents := map[string][]byte{}
 	switch typed := object.(type) {

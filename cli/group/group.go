@@ -103,7 +103,8 @@ func quoted(names []string) string {
 	return strings.ReplaceAll(strings.Join(list, ", "), "%", "%%")
 }
 
-// changeGroup updates a group's users with the result of change. It retries on conflict.
+// changeGroup replaces a group's users with the result of change. It retries if the update
+// conflicts with another update.
 func changeGroup(ctx context.Context, factory util.Factory, name string, dryRun util.DryRunStrategy, change func([]string) []string) (group *unstructured.Unstructured, err error) {
 	client, err := factory.DynamicClient()
 	if err != nil {

@@ -28,7 +28,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/stringsource"
 )
 
-// Labels and annotations of a group that was synced from a directory, as in OpenShift 3.
+// Labels and annotations on groups that were synced from a directory, as in OpenShift 3.
 const (
 	ldapHostLabel = "openshift.io/ldap.host"
 	ldapURLKey    = "openshift.io/ldap.url"
@@ -150,8 +150,8 @@ func serverOf(config *legacyv1.LDAPSyncConfig) (ldap.Server, error) {
 }
 
 // selectGroups returns the groups whose names are in the whitelist, if one exists, and not in the
-// blacklist. The whitelist consists of the arguments and the lines of a file. selectGroups modifies
-// all.
+// blacklist. The whitelist consists of the arguments and the lines in the whitelist file.
+// selectGroups modifies all.
 func (o *ldapGroups) selectGroups(all, arguments []string, nameOf func(string) string) ([]string, error) {
 	white, err := readList(o.whitelist)
 	if err != nil {
@@ -202,8 +202,8 @@ func (o *ldapGroups) synced(ctx context.Context) (map[string]*unstructured.Unstr
 	return groups, nil
 }
 
-// sync creates and updates groups. If a group cannot be synced, sync continues with the next group.
-// It returns all errors.
+// sync creates and updates groups. If it cannot sync a group, it continues with the next group, and
+// returns all errors at the end.
 func (o *ldapGroups) sync(ctx context.Context, arguments []string) error {
 	uids, nameOf := []string{}, func(uid string) string { return uid }
 	var err error
@@ -303,7 +303,7 @@ func (o *ldapGroups) prune(ctx context.Context, arguments []string) error {
 	for _, uid := range uids {
 		_, err := o.directory.Group(uid)
 		if !errors.Is(err, groupsync.ErrNoGroup) {
-			continue // the group exists, or the directory cannot be read
+			continue // the group exists, or the directory did not respond
 		}
 		name := before[uid].GetName()
 		if o.confirm {

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/ldap/ldaptest"
 )
 
-// entries is a directory with the groups "admins" and "writers".
+// entries contains the entries of a directory with the groups "admins" and "writers".
 const entries = `dn: ou=users,dc=example,dc=com
 objectClass: organizationalUnit
 ou: users
@@ -58,7 +58,8 @@ const (
 	formerDN   = "cn=former,ou=groups,dc=example,dc=com"
 )
 
-// syncedGroup returns a group of the cluster that was synced from an entry at an address.
+// syncedGroup returns a group in the cluster that was synced from the entry dn in the directory at
+// address.
 func syncedGroup(name, address, dn string) map[string]any {
 	host, _, _ := strings.Cut(address, ":")
 	return map[string]any{
@@ -69,9 +70,9 @@ func syncedGroup(name, address, dn string) map[string]any {
 	}
 }
 
-// TestGroupsFollowDirectory syncs and prunes groups of a cluster. The cluster has the groups
-// "writers" and "former" of this directory, and "foreign" of another one. The directory has the
-// groups "admins" and "writers".
+// TestGroupsFollowDirectory syncs and prunes groups. The directory contains the groups "admins" and
+// "writers". The cluster contains the groups "writers" and "former" from this directory, and the
+// group "foreign" from another directory.
 func TestGroupsFollowDirectory(t *testing.T) {
 	server := ldaptest.Start(t, entries)
 	config := filepath.Join(t.TempDir(), "sync.yaml")
@@ -85,8 +86,8 @@ func TestGroupsFollowDirectory(t *testing.T) {
 	stranger := syncedGroup("admins", "192.0.2.1:389", adminsDN)
 	for name, tt := range map[string]struct {
 		args, out string
-		admins    map[string]any // group "admins" of the cluster, if it exists
-		writes    []string       // beginnings of the requests
+		admins    map[string]any // group "admins" in the cluster, or nil
+		writes    []string       // beginnings of the expected requests
 		failure   string
 	}{
 		"sync": {"sync --confirm", "group/admins\ngroup/writers\n", nil, []string{

@@ -72,7 +72,7 @@ func (o *command) run(ctx context.Context, namespace string, args []string) erro
 		problems []error
 		all      []pair
 	)
-	for _, service := range services { // find all before scaling, because services can share pods
+	for _, service := range services { // find all first, because services can share pods
 		scalables, err := o.find(ctx, service)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("idle service %q: %w", service.namespace+"/"+service.name, err))
@@ -81,7 +81,7 @@ func (o *command) run(ctx context.Context, namespace string, args []string) erro
 		all = append(all, pair{service, scalables})
 	}
 	// The time has fractional seconds, so that unidling can distinguish connections that were
-	// opened before idling from later ones.
+	// opened before idling from later connections.
 	now := time.Now().UTC().Format(time.RFC3339Nano)
 	for _, pair := range all {
 		problems = append(problems, o.mark(ctx, pair, now))
@@ -155,7 +155,7 @@ type pair struct {
 }
 
 // find returns the scalable controllers of a service's pods. It returns an error if the pods have
-// no such controllers, or if the service cannot be idled.
+// no scalable controllers, or if the service cannot be idled.
 func (o *command) find(ctx context.Context, service service) ([]scalable, error) {
 	pods, err := o.pods(ctx, service)
 	if err != nil {
@@ -192,8 +192,8 @@ func (o *command) mark(ctx context.Context, item pair, now string) error {
 	return nil
 }
 
-// scale scales a service's controllers to zero, except for the controllers in done, and adds them
-// to done.
+// scale scales a service's controllers to zero and adds them to done. It skips controllers that are
+// already in done.
 func (o *command) scale(ctx context.Context, item pair, now string, done map[string]bool) error {
 	for _, target := range item.scalables {
 		name := item.service.namespace + "/" + target.Name
@@ -218,7 +218,7 @@ func (o *command) printLine(format string, values ...any) {
 	fmt.Fprintf(o.Out, format+"\n", values...)
 }
 
-// patch adds annotations to an object and merges spec into its spec. In a dry run, it is a no-op.
+// patch adds annotations to an object and merges spec into its spec. In a dry run, it does nothing.
 func (o *command) patch(ctx context.Context, item scalable, namespace string, annotations, spec map[string]any) error {
 	if o.dryRun {
 		return nil

@@ -30,8 +30,8 @@ var kinds = map[schema.GroupKind]schema.GroupVersionResource{
 	{Group: appsv1.GroupName, Kind: "DeploymentConfig"}: appsv1.GroupVersion.WithResource("deploymentconfigs"),
 }
 
-// scalables returns the distinct outermost controllers of the pods. It omits controllers with zero
-// replicas.
+// scalables returns the outermost controllers of the pods, each only once. It omits controllers
+// with zero replicas.
 func (o *command) scalables(ctx context.Context, namespace string, pods []corev1.Pod) (all []scalable, err error) {
 	for _, pod := range pods {
 		controller, err := o.controller(ctx, namespace, metav1.GetControllerOf(&pod))
@@ -45,8 +45,8 @@ func (o *command) scalables(ctx context.Context, namespace string, pods []corev1
 	return all, nil
 }
 
-// controller returns the outermost scalable owner, starting from a pod's owner, or nil if no owner
-// is scalable.
+// controller returns the outermost scalable controller in a chain of owners that starts at a pod's
+// owner. It returns nil if none of the owners is scalable.
 func (o *command) controller(ctx context.Context, namespace string, owner *metav1.OwnerReference) (outermost *scalable, err error) {
 	for owner != nil {
 		version, err := schema.ParseGroupVersion(owner.APIVersion)

@@ -18,8 +18,8 @@ func resource(name string) schema.GroupVersionResource {
 	return corev1.SchemeGroupVersion.WithResource(name)
 }
 
-// service is a service to idle. OpenShift 3.11 idles Endpoints, so Endpoints without a Service are
-// also treated as a service.
+// service is a service to idle. Because OpenShift 3.11 idles Endpoints, an Endpoints object without
+// a Service is also treated as a service.
 type service struct {
 	namespace, name string
 	object          *corev1.Service   // nil for Endpoints without a Service
@@ -59,8 +59,8 @@ func (o *command) getService(ctx context.Context, namespace, name string) (servi
 	return ofEndpoints(endpoints), nil
 }
 
-// listServices returns the Services that match the selector, and the matching Endpoints that refer
-// to pods but have no Service. An empty namespace means all namespaces.
+// listServices returns the Services that match the selector. It also returns matching Endpoints
+// that have no Service but refer to pods. An empty namespace means all namespaces.
 func (o *command) listServices(ctx context.Context, namespace string) (all []service, err error) {
 	options := metav1.ListOptions{LabelSelector: o.selector}
 	services, err := objects.List[corev1.Service](ctx, o.client, resource("services"), namespace, options)

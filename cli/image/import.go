@@ -76,8 +76,8 @@ With --confirm, the command creates the stream or its tag. Then the argument can
 	return command
 }
 
-// target splits STREAM[:TAG]. For the name of an image in a registry, the stream is named after the
-// image. The default tag is latest.
+// target splits STREAM[:TAG]. If text is the name of an image in a registry, the stream is named
+// after the image. The default tag is latest.
 func (i *imageImport) target(text string) (name, tag string, err error) {
 	name = text[strings.LastIndex(text, "/")+1:]
 	name, tag, ok := strings.Cut(name, ":")
@@ -123,8 +123,8 @@ func (i *imageImport) run(ctx context.Context, text string) error {
 	return i.report(ctx, name, response)
 }
 
-// report prints the result for the image stream and each tag. It returns an error if a tag was not
-// imported.
+// report prints the results for the image stream and for each tag. It returns an error if any tag
+// could not be imported.
 func (i *imageImport) report(ctx context.Context, name string, response *imagev1.ImageStreamImport) error {
 	statuses := response.Status.Images
 	if repository := response.Status.Repository; repository != nil {

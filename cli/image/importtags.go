@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// request returns the ImageStreamImport to create: for one tag, a repository, or all tags of a
+// request returns an ImageStreamImport. It imports a single tag, a repository, or all tags of a
 // stream.
 func (i *imageImport) request(stream *imagev1.ImageStream, tag string) (request *imagev1.ImageStreamImport, err error) {
 	request = &imagev1.ImageStreamImport{ObjectMeta: metav1.ObjectMeta{Namespace: i.namespace, Name: stream.Name}}
@@ -47,8 +47,8 @@ func (i *imageImport) referencePolicy() imagev1.TagReferencePolicy {
 	return imagev1.TagReferencePolicy{Type: imagev1.SourceTagReferencePolicy}
 }
 
-// one returns the import spec for a tag. If the tag follows another tag of the stream, one returns
-// the other tag's import spec.
+// one returns the import spec for a tag. If the tag follows another tag in the stream, one returns
+// the import spec for that other tag.
 func (i *imageImport) one(stream *imagev1.ImageStream, tag string) ([]imagev1.ImageImportSpec, error) {
 	existing, err := followed(stream, tag)
 	if err != nil {
@@ -78,7 +78,7 @@ func (i *imageImport) one(stream *imagev1.ImageStream, tag string) ([]imagev1.Im
 	}}, nil
 }
 
-// every returns the import specs for all tags in a stream that refer to images in registries.
+// every returns import specs for all tags in a stream that refer to an image in a registry.
 func (i *imageImport) every(stream *imagev1.ImageStream) (specs []imagev1.ImageImportSpec, err error) {
 	for n := range stream.Spec.Tags {
 		if tag := &stream.Spec.Tags[n]; tag.From != nil && tag.From.Kind == "DockerImage" {
@@ -91,7 +91,8 @@ func (i *imageImport) every(stream *imagev1.ImageStream) (specs []imagev1.ImageI
 	return specs, nil
 }
 
-// again returns an import spec that repeats a tag's import with its current source and policies.
+// again returns an import spec that imports a tag again, with the tag's current source and
+// policies.
 func (i *imageImport) again(tag *imagev1.TagReference) imagev1.ImageImportSpec {
 	policy := tag.ImportPolicy
 	policy.Insecure, policy.Scheduled = policy.Insecure || i.insecure, policy.Scheduled || i.scheduled
@@ -101,8 +102,8 @@ func (i *imageImport) again(tag *imagev1.TagReference) imagev1.ImageImportSpec {
 }
 
 // followed resolves a tag that follows other tags of the stream, and returns the last tag in the
-// chain. It returns nil if a tag does not exist or has no source, and an error for a cycle or a tag
-// of another stream.
+// chain. It returns nil if a tag does not exist or has no source, and an error if the chain is a
+// cycle or contains a tag of another stream.
 func followed(stream *imagev1.ImageStream, name string) (*imagev1.TagReference, error) {
 	seen := map[string]bool{}
 	for !seen[name] {

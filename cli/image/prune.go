@@ -126,7 +126,7 @@ func (p *pruning) run(ctx context.Context, now func() time.Time) error {
 }
 
 // checkRegistry returns an error if the registry does not respond or is read-only. Without this
-// check, the command would remove images whose content remains in the registry.
+// check, the command would delete Image objects whose content then remains in the registry.
 func (p *pruning) checkRegistry(ctx context.Context, address string, images []record.GarbageImage) error {
 	if !p.pruneRegistry || len(images) == 0 {
 		return nil
@@ -148,8 +148,8 @@ func (p *pruning) cleanRegistry(ctx context.Context, address string, request rec
 	return err
 }
 
-// maxRounds is the maximum number of times that remove updates image streams and reads everything
-// again.
+// maxRounds is the maximum number of rounds in remove. Each round updates image streams and then
+// rereads all objects.
 const maxRounds = 5
 
 // remove removes references to unused images from image streams, then deletes the images
@@ -161,21 +161,22 @@ func (p *pruning) remove(ctx context.Context, s retention.State, now func() time
 			return p.removeImages(ctx, garbage.Images)
 		}
 		if round == maxRounds {
-			// The image streams are still changing. Keep the images that they contain.
+			// Other clients are still changing the image streams. Keep the images that the streams
+			// contain.
 			return p.removeImages(ctx, garbage.Unused(s))
 		}
 		for _, less := range garbage.Streams {
 			_, err := p.images.ImageStreams(less.Stream.Namespace).UpdateStatus(ctx, less.Stream, metav1.UpdateOptions{})
 			if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-				continue // the stream has changed: the next round reads it again
+				continue // the next round rereads the changed stream
 			}
 			if err != nil {
 				return nil, fmt.Errorf("update image stream %q: %w", less.Stream.Namespace+"/"+less.Stream.Name, err)
 			}
 			report.streams([]retention.Shorter{less})
 		}
-		// Read everything again, because an object that was created since the last read might refer
-		// to one of the images.
+		// Reread all objects, because an object that was created in the meantime might refer to one
+		// of the images.
 		if s, err = p.read(ctx, now()); err != nil {
 			return nil, err
 		}
@@ -198,8 +199,8 @@ func (p *pruning) removeImages(ctx context.Context, images []imagev1.Image) (rem
 	return removed, nil
 }
 
-// read reads the images and everything that can refer to them. It returns an error if a reference
-// cannot be parsed, unless the user chose to ignore such references.
+// read reads the images and all objects that can refer to them. It returns an error if it cannot
+// parse a reference, unless the user chose to ignore such references.
 func (p *pruning) read(ctx context.Context, now time.Time) (retention.State, error) {
 	s, err := p.keep.Read(ctx, p.images, p.client, now)
 	if err == nil && len(s.References.Invalid) > 0 && !p.ignoreInvalids {
@@ -208,8 +209,8 @@ func (p *pruning) read(ctx context.Context, now time.Time) (retention.State, err
 	return s, err
 }
 
-// addressOf returns the host of the cluster's registry as reported in the status of image streams.
-// It prefers the public host. It returns "" if no image stream contains a host.
+// addressOf returns the host of the cluster's registry, or "". The host is in the status of image
+// streams. addressOf prefers the public host.
 func addressOf(streams []imagev1.ImageStream) string {
 	for _, stream := range streams {
 		for _, text := range slices.DeleteFunc([]string{stream.Status.PublicDockerImageRepository, stream.Status.DockerImageRepository}, func(s string) bool { return s == "" }) {

@@ -33,7 +33,7 @@ func now() time.Time { return time.Date(2018, 10, 11, 12, 0, 0, 0, time.UTC) }
 // id returns the digest of image number n.
 func id(n int) string { return fmt.Sprintf("sha256:%064d", n) }
 
-// newImage returns image number n. It has a unique layer.
+// newImage returns image number n, whose only layer belongs to no other image.
 func newImage(n int) *imagev1.Image {
 	return &imagev1.Image{
 		ObjectMeta:           metav1.ObjectMeta{Name: id(n), CreationTimestamp: metav1.NewTime(now().Add(-24 * time.Hour)), Annotations: map[string]string{record.Managed: "true"}},
@@ -72,7 +72,7 @@ type cluster struct {
 	images   *imagefake.Clientset
 	requests []record.GarbageRequest
 	out      bytes.Buffer
-	// unreachable is set if the registry does not respond.
+	// unreachable means that the registry does not respond.
 	unreachable bool
 }
 
@@ -86,7 +86,7 @@ func newCluster(using dynamic.Interface, all ...runtime.Object) *cluster {
 				return removed, errors.New("no such host")
 			}
 			if len(request.Images) == 0 {
-				return removed, nil // this request only checks whether the registry responds
+				return removed, nil // an empty request only checks whether the registry responds
 			}
 			c.requests = append(c.requests, request)
 			for _, image := range request.Images {
@@ -192,8 +192,8 @@ func TestPruneKeepsImagesWithinLimits(t *testing.T) {
 	}
 }
 
-// TestReferencedImagesAreKept prunes once for each object in testdata/users.yaml. Nothing else
-// refers to image 1.
+// TestReferencedImagesAreKept prunes images once for each object in testdata/users.yaml, which is
+// the only object that refers to image 1.
 func TestReferencedImagesAreKept(t *testing.T) {
 	objects := objectstest.Load(t, "testdata/users.yaml")
 	if len(objects) < 15 {

@@ -33,8 +33,8 @@ func (p *place) flags(flags *pflag.FlagSet) {
 // maxGarbage is the maximum size of the registry's response, in bytes.
 const maxGarbage = 256 << 20
 
-// requestFunc sends a garbage collection request to the cluster's registry. address is ignored if
-// --registry-url is set.
+// requestFunc sends a garbage collection request to the registry at address. If --registry-url is
+// set, it sends the request to that URL instead.
 type requestFunc func(ctx context.Context, address string, request record.GarbageRequest) (record.Garbage, error)
 
 // connect returns a function that sends garbage collection requests with the user's token.
@@ -73,8 +73,8 @@ func (p place) connect(config *rest.Config) (requestFunc, error) {
 	}, nil
 }
 
-// target returns the URL for garbage collection requests. Without --force-insecure, the URL must
-// use TLS.
+// target returns the URL for garbage collection requests. If --force-insecure is not set, the URL
+// must use TLS.
 func (p place) target(address string) (string, error) {
 	if p.url != "" {
 		address = p.url

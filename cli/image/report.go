@@ -24,7 +24,7 @@ func newReport(out io.Writer) *report {
 
 func (r *report) flush() { _ = r.table.Flush() }
 
-// head prints the heading of a table, at most once per table.
+// head prints the headings of a table, unless they have already been printed.
 func (r *report) head(title, columns string) {
 	if r.started[title] {
 		return

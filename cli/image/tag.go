@@ -24,7 +24,7 @@ type tagger struct {
 	namespace string
 	out       io.Writer
 
-	source                                        string // the source's kind; detected if empty
+	source                                        string // kind of the source, or "" to detect it
 	alias, remove, insecure, reference, scheduled bool
 	policy                                        string
 }
@@ -81,7 +81,8 @@ func (t *tagger) run(ctx context.Context, args []string) error {
 	return t.tagAll(ctx, args[0], args[1:])
 }
 
-// qualified splits PROJECT/STREAM:TAG. The default project is the current project.
+// qualified splits PROJECT/STREAM:TAG into the project and STREAM:TAG. The default project is the
+// current project.
 func (t *tagger) qualified(text string) (namespace, name string) {
 	if namespace, name, ok := strings.Cut(text, "/"); ok {
 		return namespace, name
@@ -128,8 +129,8 @@ func (t *tagger) tagAll(ctx context.Context, source string, destinations []strin
 	return nil
 }
 
-// within reports whether a source is part of an image stream. As in OpenShift 3.11, an image in a
-// registry is also part of the stream if its repository has the stream's name.
+// within reports whether a source is in an image stream. As in OpenShift 3.11, this includes an
+// image in a registry if its repository has the same name as the stream.
 func within(from *corev1.ObjectReference, namespace, stream string) bool {
 	end := strings.IndexAny(from.Name, ":@")
 	return end >= 0 && from.Name[:end] == stream && (from.Kind == "DockerImage" || from.Namespace == namespace)
@@ -146,8 +147,8 @@ func (t *tagger) done(tag string, from *corev1.ObjectReference) string {
 	return fmt.Sprintf("Tag %s set to %s.", tag, from.Name)
 }
 
-// find returns the source. It resolves an image stream tag to its current image, unless the new tag
-// follows the source.
+// find returns the source. If the source is an image stream tag, find returns the tag's current
+// image, unless the new tag must follow the source.
 func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReference, error) {
 	namespace, name := t.qualified(source)
 	image := &corev1.ObjectReference{Kind: "DockerImage", Name: source}
@@ -187,14 +188,15 @@ func (t *tagger) find(ctx context.Context, source string) (*corev1.ObjectReferen
 	return &corev1.ObjectReference{Kind: "ImageStreamImage", Namespace: namespace, Name: stream + "@" + tag.Image.Name}, nil
 }
 
-// names reports whether an image stream's spec contains a tag. The tag need not have an image yet.
+// names reports whether an image stream's spec contains a tag. The tag does not have to have an
+// image.
 func (t *tagger) names(ctx context.Context, namespace, stream, tag string) bool {
 	existing, err := t.client.ImageStreams(namespace).Get(ctx, stream, metav1.GetOptions{})
 	return err == nil && slices.ContainsFunc(existing.Spec.Tags, func(t imagev1.TagReference) bool { return t.Name == tag })
 }
 
-// externalImage returns the image in a registry if the source does not exist in the cluster. With
-// --source or --alias, it returns err instead.
+// externalImage returns the image in a registry if the source does not exist in the cluster. If
+// --source or --alias is set, it returns err instead.
 func (t *tagger) externalImage(image *corev1.ObjectReference, err error) (*corev1.ObjectReference, error) {
 	if t.source == "" && !t.alias && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err)) {
 		return image, nil

@@ -117,7 +117,8 @@ func usage(pods []corev1.Pod, current map[string]string) map[string][]string {
 	return byImage
 }
 
-// parents returns the short names of the images whose layers are the first layers of an image.
+// parents returns the short names of an image's parents. The layers of a parent are the first
+// layers of the image.
 func parents(image *imagev1.Image, all []imagev1.Image) (matches []string) {
 	for i := range all {
 		layers, its := image.DockerImageLayers, all[i].DockerImageLayers
@@ -142,7 +143,8 @@ func short(name string) string {
 	return name[:maxName-3] + "..."
 }
 
-// described returns "yes" if an image's metadata contains its size and layers, otherwise "no".
+// described returns "yes" if the metadata of an image contains the image's size and layers, and
+// "no" otherwise.
 func described(image *imagev1.Image) string {
 	metadata, err := record.Metadata(image)
 	if err != nil || metadata.Size == 0 || len(image.DockerImageLayers) == 0 {
@@ -151,7 +153,8 @@ func described(image *imagev1.Image) string {
 	return "yes"
 }
 
-// list joins the distinct strings in sorted order. If there are no strings, it returns "<none>".
+// list sorts strings, removes duplicates, and joins them. If there are no strings, it returns
+// "<none>".
 func list(texts []string) string {
 	if len(texts) == 0 {
 		return "<none>"
@@ -188,11 +191,11 @@ func topStreams(ctx context.Context, client imageclient.ImageV1Interface, _ dyna
 	return table.Flush()
 }
 
-// streamContent is the content of an image stream. It includes each layer and each image
-// configuration only once, even if several images share it.
+// streamContent is the content of an image stream. Layers and image configurations that several
+// images share are included only once.
 type streamContent struct {
 	name           string
-	storage        int64 // bytes
+	storage        int64 // in bytes
 	images, layers int
 }
 

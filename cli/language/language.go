@@ -1,10 +1,11 @@
-// Package language keeps kubectl from loading a translation dictionary if the locale is English or
-// unset. Import it for its side effect.
+// Package language prevents kubectl from loading a translation dictionary if the locale is English
+// or unset. It must be imported for its side effect.
 //
 // kubectl's packages translate their messages during initialization, and the first translation
-// loads a dictionary. The English dictionary translates each message to itself. Loading it takes a
-// third of the client's start time. Go initializes packages in order of their import paths once
-// their own imports are initialized, so this package is initialized before kubectl's.
+// loads a dictionary. The English dictionary translates each message to itself, but loading it
+// takes a third of the client's start time. Go initializes packages whose imports have been
+// initialized in the order of their import paths, so this package is initialized before kubectl's
+// packages.
 package language
 
 import (
@@ -14,8 +15,8 @@ import (
 	"k8s.io/kubectl/pkg/util/i18n"
 )
 
-// Late is an error if kubectl loaded a dictionary before this package was initialized, and nil
-// otherwise.
+// Late is an error if kubectl loaded a dictionary before this package was initialized. Otherwise,
+// it is nil.
 var Late = i18n.SetLoadTranslationsFunc(func() error {
 	if english(os.Getenv) {
 		return nil

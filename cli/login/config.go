@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// whoIs returns the name of the user that a connection authenticates as.
+// whoIs returns the name of the user whose credentials are in config.
 func whoIs(ctx context.Context, config *rest.Config) (string, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -32,8 +32,8 @@ func whoIs(ctx context.Context, config *rest.Config) (string, error) {
 	return user.GetName(), nil
 }
 
-// listProjects returns the sorted names of the projects that a user can access. It returns nil if
-// the projects cannot be listed.
+// listProjects returns the sorted names of the projects that the user can access, or nil if the
+// server does not list them.
 func listProjects(ctx context.Context, config *rest.Config) (names []string) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -51,8 +51,8 @@ func listProjects(ctx context.Context, config *rest.Config) (names []string) {
 	return names
 }
 
-// mayRequestProjects reports whether the user is allowed to request projects. It returns true if it
-// cannot determine this.
+// mayRequestProjects reports whether the user is allowed to request projects. If this cannot be
+// determined, it returns true.
 func mayRequestProjects(ctx context.Context, config *rest.Config) bool {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -62,8 +62,8 @@ func mayRequestProjects(ctx context.Context, config *rest.Config) bool {
 	return !apierrors.IsForbidden(err)
 }
 
-// PrintWithoutProjects prints how to get a project if the user has none. It reports whether the
-// user has no projects.
+// PrintWithoutProjects reports whether the user has no projects. If so, it prints how to get a
+// project.
 func PrintWithoutProjects(ctx context.Context, config *rest.Config, out io.Writer) bool {
 	if len(listProjects(ctx, config)) > 0 {
 		return false
@@ -96,8 +96,8 @@ func printProjects(out io.Writer, projects []string, current string, mayRequest 
 	}
 }
 
-// clusterName returns a server's name in a kubeconfig: its host and port, with dashes instead of
-// dots.
+// clusterName returns the name that a kubeconfig uses for a server: its host and port, with dashes
+// instead of dots.
 func clusterName(server string) string {
 	u, err := url.Parse(server)
 	if err != nil {
@@ -106,7 +106,7 @@ func clusterName(server string) string {
 	return strings.ReplaceAll(u.Host, ".", "-")
 }
 
-// save writes the connection to the kubeconfig as the current context.
+// save writes the connection to the kubeconfig and makes it the current context.
 func (o *loginOptions) save(cluster *api.Cluster, who *identity, namespace string) error {
 	name := clusterName(cluster.Server)
 	user, current := who.name+"/"+name, namespace+"/"+name+"/"+who.name

@@ -7,10 +7,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// HostKubeconfig returns the path of the administrator's kubeconfig for this host's cluster if the
-// user has no kubeconfig: KUBECONFIG is unset, and homeFile (~/.kube/config) does not exist. It
-// returns "" if the user cannot read the administrator's kubeconfig, which normally only root can
-// read.
+// HostKubeconfig returns the path of the administrator's kubeconfig for the cluster on this host.
+// It returns "" if the user has a kubeconfig, which means that KUBECONFIG is set or homeFile
+// (~/.kube/config) exists. It also returns "" if the user cannot read the administrator's
+// kubeconfig. Normally, only root can read it.
 func HostKubeconfig(env func(string) string, homeFile string) string {
 	if env(clientcmd.RecommendedConfigPathEnvVar) != "" {
 		return ""

@@ -64,14 +64,14 @@ that authority; with --insecure-skip-tls-verify, any certificate is accepted.`,
 			util.CheckErr(o.run(cmd.Context()))
 		},
 	}
-	// oc's global flags do not include kubectl's user name and password flags, so login defines
-	// them.
+	// kubectl's user name and password flags are not among oc's global flags, so login defines them
+	// itself.
 	command.Flags().StringVarP(&o.user, "username", "u", "", "Username for server")
 	command.Flags().StringVarP(&o.password, "password", "p", "", "Password for server")
 	return command
 }
 
-// complete reads the flags and the kubeconfig, and determines the server.
+// complete parses the flags, reads the kubeconfig, and determines the server.
 func (o *loginOptions) complete(cmd *cobra.Command, args []string) (err error) {
 	o.token, _ = cmd.Flags().GetString("token")
 	o.server, _ = cmd.Flags().GetString("server")
@@ -83,7 +83,7 @@ func (o *loginOptions) complete(cmd *cobra.Command, args []string) (err error) {
 	}
 	host := hostFile(os.Getenv)
 	if host != "" && os.Getenv(clientcmd.RecommendedConfigPathEnvVar) == host {
-		// Do not change the administrator's file: save the login to the user's kubeconfig.
+		// Do not change the administrator's file. Save the login in the user's own kubeconfig.
 		o.paths.EnvVar = ""
 		o.paths.LoadingRules.Precedence = []string{clientcmd.RecommendedHomeFile}
 		o.paths.GlobalFile = clientcmd.RecommendedHomeFile
@@ -119,7 +119,7 @@ func addMissing[T any](to, from map[string]T) {
 	}
 }
 
-// findServer determines the server from the command line, the current context, or a prompt.
+// findServer determines the server from the command line or the current context, or by prompting.
 func (o *loginOptions) findServer() (err error) {
 	if o.server == "" {
 		if current, ok := o.config.Contexts[o.config.CurrentContext]; ok && o.config.Clusters[current.Cluster] != nil {
@@ -159,7 +159,7 @@ func (o *loginOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// identity is the user who logged in, and a connection with that user's credentials.
+// identity is the user that has logged in, with a connection that uses the user's credentials.
 type identity struct {
 	name   string
 	info   *api.AuthInfo
@@ -195,10 +195,11 @@ func (o *loginOptions) authenticate(ctx context.Context, cluster *api.Cluster) (
 	return identity, "Login successful.", nil
 }
 
-// candidates returns the kubeconfig credentials to try on a server. Without --username, these are
-// the current context's credentials, if that context is for this server. Otherwise, they are the
-// user's credentials in contexts for this server, and the user's client certificates. Tokens and
-// passwords for other servers are never sent to this server.
+// candidates returns the credentials in the kubeconfig that can be tried on a server. Without
+// --username, these are the credentials of the current context if the context is for this server.
+// With --username, these are the user's credentials in contexts for this server, and the user's
+// client certificates. The client never sends tokens and passwords for other servers to this
+// server.
 func (o *loginOptions) candidates(cluster *api.Cluster) (infos []*api.AuthInfo) {
 	if o.user == "" {
 		current := o.config.Contexts[o.config.CurrentContext]
@@ -221,14 +222,14 @@ func (o *loginOptions) candidates(cluster *api.Cluster) (infos []*api.AuthInfo) 
 	return infos
 }
 
-// onlyCertificate reports whether credentials consist of a client certificate, without a secret
-// that the client would send to the server.
+// onlyCertificate reports whether credentials consist only of a client certificate, so that the
+// client does not send a secret to the server.
 func onlyCertificate(info *api.AuthInfo) bool {
 	hasCertificate := info.ClientCertificate != "" || len(info.ClientCertificateData) > 0
 	return hasCertificate && info.Token == "" && info.TokenFile == "" && info.Username == "" && info.Password == "" && info.Exec == nil && info.AuthProvider == nil
 }
 
-// try returns the user that the given credentials authenticate.
+// try logs in with the given credentials, and returns the user that they belong to.
 func (o *loginOptions) try(ctx context.Context, cluster *api.Cluster, info *api.AuthInfo) (*identity, error) {
 	config, err := connection(cluster, info)
 	if err != nil {
@@ -251,7 +252,7 @@ func connection(cluster *api.Cluster, info *api.AuthInfo) (*rest.Config, error) 
 }
 
 // credentials returns a function that returns the user name and the password. The function prompts
-// for values that are missing on the command line.
+// for a value that the command line does not contain.
 func (o *loginOptions) credentials(server string) func(realm string) (user, password string, err error) {
 	return func(realm string) (user, password string, err error) {
 		user, password = o.user, o.password
@@ -272,10 +273,10 @@ func (o *loginOptions) credentials(server string) func(realm string) (user, pass
 	}
 }
 
-// chooseProject returns the project for later commands: the value of --namespace, the current
-// project, the project named default, or the first project that the user can access, in this order
-// of precedence. It returns "" if the user has no project. As in OpenShift 3, the login succeeds
-// with a warning if the user is not a member of the --namespace project.
+// chooseProject returns the project for later commands. In order of precedence, this is the value
+// of --namespace, the current project, the project named default, or the first project that the
+// user can access. If the user has no project, chooseProject returns "". As in OpenShift 3, the
+// login succeeds with a warning if the user is not a member of the --namespace project.
 func (o *loginOptions) chooseProject(projects []string) string {
 	if slices.Contains(projects, o.namespace) {
 		return o.namespace
@@ -297,7 +298,7 @@ func (o *loginOptions) chooseProject(projects []string) string {
 	return projects[0]
 }
 
-// explainLogin returns a failed login's error as OpenShift 3 words it.
+// explainLogin returns the error of a failed login in OpenShift 3's wording.
 func explainLogin(err error) error {
 	if apierrors.IsUnauthorized(err) {
 		return errors.New("Login failed (401 Unauthorized)\nVerify you have provided correct credentials.")

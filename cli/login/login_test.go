@@ -27,7 +27,7 @@ import (
 type cluster struct {
 	*httptest.Server
 	authority string // path of the CA certificate
-	// authorize replaces the response to a code request that has the correct password.
+	// authorize, if set, replaces the response to code requests with the correct password.
 	authorize http.HandlerFunc
 	// kerberos, if set, handles code requests instead of the password check.
 	kerberos http.HandlerFunc
@@ -77,7 +77,7 @@ func writeJSON(w http.ResponseWriter, object any) {
 	_ = json.NewEncoder(w).Encode(object)
 }
 
-// asAlice returns a handler that responds with an object to requests that contain alice's token.
+// asAlice returns a handler that responds with object if the request contains alice's token.
 func (c *cluster) asAlice(object any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+c.token {
@@ -110,7 +110,7 @@ func (c *cluster) requestCode(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, r.FormValue("redirect_uri")+"?code=code", http.StatusFound)
 }
 
-// run runs `oc login` or another command of this package with the given input.
+// run runs `oc login` or another command of this package. input is the command's standard input.
 func (c *cluster) run(t *testing.T, kubeconfig, input string, args ...string) (out, errOut, failure string) {
 	t.Helper()
 	t.Setenv("KUBECONFIG", kubeconfig)
@@ -138,9 +138,9 @@ func TestLogin(t *testing.T) {
 		// trusted makes the test pass --certificate-authority. project is the kubeconfig's current
 		// project after the login.
 		trusted     bool
-		out, errOut string // parts of the standard output and error
+		out, errOut string // parts of standard output and standard error
 		project     string
-		failure     string // a part of the message
+		failure     string // part of the message
 	}{
 		{name: "password of a flag", trusted: true, args: []string{"-u", "alice", "-p", "secret"}, out: "Login successful.\n", project: "db"},
 		{name: "prompts", trusted: true, input: "alice\nsecret\n", out: "Welcome!", errOut: "(openshift)\nUsername: Password: ", project: "db"},

@@ -59,8 +59,8 @@ func logout(ctx context.Context, factory util.Factory, cmd *cobra.Command, strea
 	return nil
 }
 
-// tokenName returns the name of a token's OAuthAccessToken. If the server generated the token, the
-// name contains the token's hash. Otherwise, the name is the token itself.
+// tokenName returns the name of the OAuthAccessToken object of a token. If the server generated the
+// token, the name contains the hash of the token. Otherwise, the name is the token itself.
 func tokenName(token string) string {
 	secret, hashed := strings.CutPrefix(token, "sha256~")
 	if !hashed {

@@ -13,7 +13,7 @@ import (
 )
 
 // ask prints a prompt and reads a line. It returns fallback for an empty line. At the end of the
-// input, ask returns an error if fallback is empty.
+// input, it returns fallback or, if fallback is empty, an error.
 func ask(streams genericiooptions.IOStreams, input *bufio.Reader, question, fallback string) (string, error) {
 	fmt.Fprint(streams.ErrOut, question)
 	line, err := input.ReadString('\n')

@@ -52,7 +52,7 @@ func (o *loginOptions) connect(ctx context.Context) (*api.Cluster, error) {
 		}
 		authorities = [][]byte{content}
 	} else {
-		authorities = append(o.knownAuthorities(), nil) // nil means the system's authorities
+		authorities = append(o.knownAuthorities(), nil) // nil means the system's CAs
 	}
 	var rejection error
 	for _, authority := range authorities {
@@ -73,7 +73,7 @@ func (o *loginOptions) connect(ctx context.Context) (*api.Cluster, error) {
 }
 
 // isKnownInsecure reports whether the current context is for this server and skips certificate
-// verification. All other commands skip verification in this case, too.
+// verification. In this case, all other commands also skip it.
 func (o *loginOptions) isKnownInsecure() bool {
 	current := o.config.Contexts[o.config.CurrentContext]
 	if o.authority != "" || current == nil || o.config.Clusters[current.Cluster] == nil {
@@ -83,7 +83,7 @@ func (o *loginOptions) isKnownInsecure() bool {
 	return cluster.Server == o.server && cluster.InsecureSkipTLSVerify
 }
 
-// knownAuthorities returns the CAs in the kubeconfig. This server's CAs come first.
+// knownAuthorities returns the CAs in the kubeconfig, beginning with this server's CAs.
 func (o *loginOptions) knownAuthorities() (authorities [][]byte) {
 	for _, same := range []bool{true, false} {
 		for _, cluster := range o.merged.Clusters {
@@ -92,7 +92,7 @@ func (o *loginOptions) knownAuthorities() (authorities [][]byte) {
 			}
 			data := cluster.CertificateAuthorityData
 			if len(data) == 0 && cluster.CertificateAuthority != "" {
-				data, _ = os.ReadFile(cluster.CertificateAuthority) // without the file, no certificate is valid
+				data, _ = os.ReadFile(cluster.CertificateAuthority) // without the file, verification fails
 			}
 			if len(data) > 0 {
 				authorities = append(authorities, data)
@@ -102,7 +102,7 @@ func (o *loginOptions) knownAuthorities() (authorities [][]byte) {
 	return authorities
 }
 
-// dialTimeout is the maximum time to connect to a server.
+// dialTimeout is the timeout for connecting to a server.
 const dialTimeout = 15 * time.Second
 
 // verify performs a TLS handshake with the server. If authority is nil, it trusts the system's CAs.

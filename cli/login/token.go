@@ -45,7 +45,7 @@ func requestToken(ctx context.Context, cluster *api.Cluster, challenges challeng
 	}
 	r := &tokenRequest{
 		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
-		// Two random strings exceed the minimum verifier length of 43 characters.
+		// The verifier must have at least 43 characters, which two random strings exceed.
 		verifier: rand.Text() + rand.Text(), challenges: challenges,
 	}
 	if err := r.discover(ctx, cluster.Server); err != nil {
@@ -101,8 +101,8 @@ func (r *tokenRequest) discover(ctx context.Context, server string) error {
 const maxSteps = 10
 
 // requestCode requests an authorization code, as described in OpenShift 3.9's architecture guide
-// (4.1.4.6). It responds to challenges, and follows redirects until a redirect to the client's own
-// address contains the code or an error.
+// (4.1.4.6). It responds to challenges. It follows redirects until it is redirected to the client's
+// own address, with the code or an error.
 func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
 	hash := sha256.Sum256([]byte(r.verifier))
 	redirect := r.issuer + "/oauth/token/implicit"
@@ -151,14 +151,14 @@ type challenges struct {
 	// client sends the password to a server that accepts both a Kerberos ticket and a password.
 	credentials    func(realm string) (user, password string, err error)
 	preferPassword bool
-	// address is the address that sent the challenge, and authorization is the Authorization header
-	// for its host.
+	// address is the address that sent the challenge. authorization is the Authorization header for
+	// the host in address.
 	address, authorization string
-	// sentTicket and sentPassword indicate which responses have been tried.
+	// sentTicket and sentPassword mean that a ticket or a password has already been sent.
 	sentTicket, sentPassword bool
 }
 
-// respond sets the response to a challenge.
+// respond determines the response to a challenge.
 func (c *challenges) respond(address string, response *http.Response, body string) error {
 	realm, acceptsPassword := basicRealm(response)
 	var problem error
@@ -186,8 +186,8 @@ func (c *challenges) respond(address string, response *http.Response, body strin
 	return fmt.Errorf("Login failed (401 Unauthorized)\n%s", strings.TrimSpace(body))
 }
 
-// sameHost reports whether two URLs have the same scheme and host. A password or ticket is sent
-// only to the host that requested it.
+// sameHost reports whether two URLs have the same scheme and host. The client sends a password or
+// ticket only to the host that requested it.
 func sameHost(a, b string) bool {
 	first, err := url.Parse(a)
 	if err != nil {

@@ -2,7 +2,7 @@ package manifest
 
 import "maps"
 
-// workload sets the selector, which defaulted to the template's labels in the old versions.
+// workload sets the selector. In the old versions, the template's labels were the default selector.
 func workload(object map[string]any, _ string) string {
 	spec, ok := dig(object, "spec")
 	if !ok || spec["selector"] != nil {
@@ -16,7 +16,8 @@ func workload(object map[string]any, _ string) string {
 	return ""
 }
 
-// deployment keeps the old defaults of extensions/v1beta1: a rolling update of one pod at a time.
+// deployment sets the defaults of extensions/v1beta1 explicitly: a rolling update of one pod at a
+// time.
 func deployment(object map[string]any, from string) string {
 	workload(object, from)
 	spec, ok := dig(object, "spec")
@@ -38,8 +39,8 @@ func deployment(object map[string]any, from string) string {
 	return ""
 }
 
-// daemonSet keeps the old extensions/v1beta1 default, OnDelete, which replaces a pod only after it
-// is deleted.
+// daemonSet sets the default update strategy of extensions/v1beta1 explicitly. With this strategy,
+// OnDelete, a pod is replaced only after it is deleted.
 func daemonSet(object map[string]any, from string) string {
 	workload(object, from)
 	spec, ok := dig(object, "spec")
@@ -61,7 +62,7 @@ func statefulSet(object map[string]any, from string) string {
 	return ""
 }
 
-// ingress converts backends to their networking.k8s.io/v1 form.
+// ingress converts backends to the format of networking.k8s.io/v1.
 func ingress(object map[string]any, _ string) string {
 	spec, ok := dig(object, "spec")
 	if !ok {
@@ -113,7 +114,7 @@ func disruptionBudget(object map[string]any, _ string) string {
 	return ""
 }
 
-// roleRef sets the API group of the role, which was optional in the old versions.
+// roleRef sets the API group of the role reference, which was optional in the old versions.
 func roleRef(object map[string]any, _ string) string {
 	if reference, ok := dig(object, "roleRef"); ok {
 		setDefault(reference, "apiGroup", "rbac.authorization.k8s.io")
@@ -121,8 +122,8 @@ func roleRef(object map[string]any, _ string) string {
 	return ""
 }
 
-// webhooks explicitly sets the old version's defaults, and sets the fields that the current version
-// requires.
+// webhooks sets the old version's defaults explicitly. It also sets the fields that the current
+// version requires.
 func webhooks(object map[string]any, _ string) string {
 	note := ""
 	for _, webhook := range items(object, "webhooks") {
@@ -138,8 +139,8 @@ func webhooks(object map[string]any, _ string) string {
 	return note
 }
 
-// customResource copies a schema that applied to all versions to each version. A definition that
-// preserved unknown fields still preserves them.
+// customResource copies a schema that applied to all versions to each version. If a definition
+// preserved unknown fields, the new definition also preserves them.
 func customResource(object map[string]any, _ string) string {
 	spec, ok := dig(object, "spec")
 	if !ok {
@@ -186,7 +187,7 @@ func columnsOf(spec map[string]any) []any {
 	return columns
 }
 
-// child returns the map in one of object's fields. It creates the map if it is missing.
+// child returns the map in a field of object. If the map does not exist, child creates it.
 func child(object map[string]any, name string) map[string]any {
 	value, ok := object[name].(map[string]any)
 	if !ok {
@@ -196,7 +197,7 @@ func child(object map[string]any, name string) map[string]any {
 	return value
 }
 
-// items returns those elements of a list that are maps.
+// items returns the elements of a list that are maps.
 func items(object map[string]any, name string) (match []map[string]any) {
 	list, _ := object[name].([]any)
 	for _, item := range list {

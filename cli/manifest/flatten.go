@@ -12,8 +12,8 @@ import (
 )
 
 // Flatten replaces lists in JSON or YAML documents with their items, and reports whether it
-// replaced any. If it cannot parse text, it returns text unchanged, because the caller reports a
-// clearer error.
+// replaced any lists. If it cannot parse text, it returns text unchanged, because the caller
+// reports a clearer error for it.
 func Flatten(text []byte) (flat []byte, changed bool) {
 	var written [][]byte
 	err := eachDocument(text, func(document []byte, object map[string]any) error {

@@ -1,9 +1,9 @@
-// Package manifest converts objects in API versions that the cluster no longer serves to current
-// versions: OpenShift's kinds without a group, as in OpenShift 3 manifests (`apiVersion: v1, kind:
-// Route`), and versions that Kubernetes removed. If a default changed between versions, the package
-// sets the old default explicitly.
+// Package manifest converts objects to current API versions if the cluster no longer serves their
+// versions. It converts OpenShift's kinds without a group, as in OpenShift 3 manifests
+// (`apiVersion: v1, kind: Route`), and versions that Kubernetes has removed. If a default differs
+// between versions, the package sets the old default explicitly.
 //
-// Sources: Kubernetes' deprecated API migration guide, the removed versions' defaults, and
+// Sources: Kubernetes' deprecated API migration guide, the defaults of the removed versions, and
 // OpenShift Container Platform 3.11, whose manifests use all of these versions.
 package manifest
 
@@ -39,11 +39,11 @@ func (c Change) String() string {
 	return text
 }
 
-// Convert converts the objects in JSON or YAML documents from old versions to current ones, and
-// returns the changes. A list with a converted object becomes separate documents, because clients
-// validate lists against schemas that require fields with defaults. Convert returns the text
-// unchanged if nothing changes. It also returns the text unchanged if it cannot parse it, because
-// the caller reports a clearer error.
+// Convert converts the objects in JSON or YAML documents from old versions to current versions, and
+// returns the changes. It replaces a list that contains a converted object with separate documents,
+// because clients validate lists against schemas that require fields with defaults. If no object
+// needs conversion, Convert returns the text unchanged. It also does so if it cannot parse the
+// text, because the caller reports a clearer error.
 func Convert(text []byte) ([]byte, []Change) {
 	var (
 		changes []Change
@@ -81,7 +81,7 @@ func decode(document []byte) (object map[string]any, err error) {
 	return object, err
 }
 
-// apart returns the items of a list, or the object itself.
+// apart returns the items of a list. If object is not a list, it returns object itself.
 func apart(object map[string]any) []map[string]any {
 	if isList(object) {
 		return items(object, "items")
@@ -122,7 +122,7 @@ func convert(object map[string]any) (changes []Change) {
 }
 
 // asList converts a list of an OpenShift kind, such as an ImageStreamList, to a List, in place. It
-// sets the version and kind of items that lack them.
+// also sets the version and kind of items that do not specify them.
 func asList(object map[string]any) []Change {
 	kind, isList := strings.CutSuffix(text(object, "kind"), "List")
 	version := text(object, "apiVersion")
@@ -139,7 +139,7 @@ func asList(object map[string]any) []Change {
 	return []Change{change}
 }
 
-// dig returns the map at a path of fields, and false if there is none.
+// dig returns the map at a path of fields. If there is no map, it returns false.
 func dig(object map[string]any, names ...string) (map[string]any, bool) {
 	for _, name := range names {
 		next, ok := object[name].(map[string]any)

@@ -2,8 +2,8 @@ package manifest
 
 import "strings"
 
-// adapter makes the changes that a new version requires in addition to apiVersion. from is the old
-// API version. An adapter returns a warning for the object's author, or "".
+// adapter makes changes that a new version requires in addition to the new apiVersion. from is the
+// old API version. An adapter returns a warning for the object's author, or "".
 type adapter func(object map[string]any, from string) string
 
 // rule converts kinds from old API versions to a current version. from and kinds are
@@ -57,14 +57,14 @@ var groups = map[string]string{
 	"user.openshift.io":     "Group Identity User UserIdentityMapping",
 }
 
-// scaled maps the kinds that an OpenShift 3 autoscaler could refer to without a version to their
-// current API versions.
+// scaled maps kinds to their current API versions. In OpenShift 3, an autoscaler could refer to
+// these kinds without a version.
 var scaled = map[string]string{
 	"DeploymentConfig": "apps.openshift.io/v1", "Deployment": "apps/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "ReplicationController": "v1",
 }
 
-// current returns the current version of a kind in an old version, and the kind's adapter, which
-// can be nil. It returns "" if the kind needs no conversion.
+// current returns the current version of a kind in an old version, and the kind's adapter, or nil
+// if it has no adapter. The version is "" if the kind needs no conversion.
 func current(version, kind string) (string, adapter) {
 	if kind == "" {
 		return "", nil

@@ -8,7 +8,7 @@ import (
 	registryname "github.com/google/go-containerregistry/pkg/name"
 )
 
-// docker returns the registry that Docker clients use for image names that have no registry.
+// docker returns the registry that Docker clients use for image names without a registry.
 func docker() string {
 	ref, _ := reference.ParseNormalizedNamed("any") // a name without a registry
 	return reference.Domain(ref)
@@ -42,7 +42,7 @@ func parseMapping(text string) (m mapping, err error) {
 	return m, nil
 }
 
-// official is the prefix of the names of Docker's official images. Users usually omit it.
+// official is the prefix of the names of Docker's official images, which users usually omit.
 const official = "library/"
 
 // replace returns the new registry and name, and whether the mapping matches.
@@ -60,11 +60,11 @@ func (m mapping) replace(registry, name string) (string, string, bool) {
 	return registry, name, true
 }
 
-// mappings is a list of mappings, which are tried in order. The first match applies.
+// mappings is a list of mappings, of which the first match applies.
 type mappings []mapping
 
-// image returns an image's new reference. It keeps tags and digests. A name without a registry
-// refers to Docker's registry.
+// image returns an image's new reference. It keeps the tag and the digest. If the image name
+// contains no registry, Docker's registry applies.
 func (all mappings) image(image string) string {
 	registry, rest, ok := strings.Cut(image, "/")
 	implicit := !ok || !strings.ContainsAny(registry, ".:") && registry != "localhost"

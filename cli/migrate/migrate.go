@@ -1,6 +1,6 @@
-// Package migrate implements `oc adm migrate`, which updates a cluster's objects in bulk: it
-// rewrites stored objects, or replaces references in them. The flags and the output follow the
-// OpenShift Container Platform 3.11 client.
+// Package migrate implements `oc adm migrate`, which updates many objects in a cluster. It rewrites
+// stored objects, or replaces references in them. The flags and the output follow the OpenShift
+// Container Platform 3.11 client.
 package migrate
 
 import (

@@ -65,8 +65,9 @@ func parseMappings(args []string) (all mappings, err error) {
 // references replaces the images that objects refer to.
 type references struct{ mappings }
 
-// save updates an object. It updates an image stream's status before its spec, because a changed
-// spec starts imports, and a later update with the old status would overwrite their results.
+// save updates an object. For an image stream, it updates the status before the spec, because a
+// changed spec starts imports. If it updated the status later, the old status would overwrite the
+// results of the imports.
 func (r references) save(ctx context.Context, objects dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if object.GetKind() == "ImageStream" {
 		result, err := objects.UpdateStatus(ctx, object, metav1.UpdateOptions{})
@@ -115,14 +116,14 @@ func (r references) field(in map[string]any, path ...string) bool {
 	return unstructured.SetNestedField(in, after, path...) == nil
 }
 
-// from replaces the image in an object reference if the object is an image in a registry.
+// from replaces the image in an object reference if the reference is to an image in a registry.
 func (r references) from(in map[string]any, path ...string) bool {
 	existing, _, _ := unstructured.NestedFieldNoCopy(in, path...)
 	reference, ok := existing.(map[string]any)
 	return ok && reference["kind"] == "DockerImage" && r.field(reference, "name")
 }
 
-// items returns those elements of a list that are maps. Modifying them modifies the list.
+// items returns the elements of a list that are maps. The caller can modify them in place.
 func items(in map[string]any, path ...string) (all []map[string]any) {
 	existing, _, _ := unstructured.NestedFieldNoCopy(in, path...)
 	list, _ := existing.([]any)
@@ -182,8 +183,8 @@ func (r references) secret(secret *unstructured.Unstructured) (bool, error) {
 	return false, nil
 }
 
-// credentials replaces the registries in one of a secret's keys. within returns the accounts in the
-// key's content. The error never contains the content, which is secret.
+// credentials replaces the registries in a key of a secret. within returns the accounts in the
+// key's content. The error never contains the content, because it is secret.
 func (r references) credentials(secret *unstructured.Unstructured, key string, within func(map[string]any) map[string]any) (changed bool, err error) {
 	text, _, _ := unstructured.NestedString(secret.Object, "data", key)
 	data, err := base64.StdEncoding.DecodeString(text)
@@ -195,7 +196,7 @@ func (r references) credentials(secret *unstructured.Unstructured, key string, w
 	next := map[string]any{}
 	for _, place := range slices.Sorted(maps.Keys(accounts)) {
 		to := r.account(place)
-		_, exists := accounts[to] // also true if the key does not change
+		_, exists := accounts[to] // also true if the account's key does not change
 		if _, taken := next[to]; exists || taken {
 			to = place // keep both credentials
 		}

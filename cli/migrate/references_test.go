@@ -65,8 +65,8 @@ func TestCredentialLocationsAreMapped(t *testing.T) {
 	}
 }
 
-// object parses an object from YAML. A secret's data is plain text in the YAML, and object encodes
-// it.
+// object parses an object from YAML. If it is a secret, its data is plain text in the YAML, which
+// object encodes.
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}
@@ -137,8 +137,8 @@ func TestOtherFieldsAreNotMigrated(t *testing.T) {
 	}
 }
 
-// TestCredentialsWithSameNewLocationAreKept ensures that no credentials are lost when two locations
-// have the same new location.
+// TestCredentialsWithSameNewLocationAreKept ensures that no credentials are lost if two locations
+// are replaced with the same location.
 func TestCredentialsWithSameNewLocationAreKept(t *testing.T) {
 	all, err := parseMappings([]string{"a.example.com/*=c.example.com/*", "b.example.com/*=c.example.com/*"})
 	if err != nil {
@@ -149,7 +149,7 @@ func TestCredentialsWithSameNewLocationAreKept(t *testing.T) {
 		`{"a.example.com":{"auth":"a"},"https://a.example.com/v1/":{"auth":"a"}}`:                     `{"c.example.com":{"auth":"a"},"https://a.example.com/v1/":{"auth":"a"}}`,
 		`{"a.example.com":{"auth":"a"},"b.example.com":{"auth":"b"},"c.example.com":{"auth":"mine"}}`: `{"a.example.com":{"auth":"a"},"b.example.com":{"auth":"b"},"c.example.com":{"auth":"mine"}}`,
 	} {
-		for range 10 { // the order of a map changes
+		for range 10 { // a map's order is random
 			secret := object(t, "{kind: Secret, type: kubernetes.io/dockercfg, data: {.dockercfg: '"+before+"'}}")
 			changed, err := references{all}.change(secret)
 			if err != nil || changed != (before != want) {

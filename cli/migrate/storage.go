@@ -83,8 +83,8 @@ func storeAnew(ctx context.Context, factory util.Factory, streams genericiooptio
 	})
 }
 
-// notStored returns the resources that storage migration skips: events, and resources that are only
-// views of objects stored as another resource.
+// notStored returns the resources that storage migration skips: events, and resources that only
+// represent objects of other resources.
 func notStored() []schema.GroupResource {
 	return []schema.GroupResource{
 		{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"},
@@ -95,8 +95,8 @@ func notStored() []schema.GroupResource {
 	}
 }
 
-// stored returns the resources that a server stores, as RESOURCE.GROUP: all resources that can be
-// listed and updated, except for those that notStored returns.
+// stored returns the resources that a server stores, in the form RESOURCE.GROUP. These are all
+// resources that can be listed and updated, except for the resources that notStored returns.
 func stored(client discovery.DiscoveryInterface) (kinds []string, err error) {
 	lists, err := discovery.ServerPreferredResources(client)
 	if err != nil && len(lists) == 0 {
@@ -125,7 +125,8 @@ func stored(client discovery.DiscoveryInterface) (kinds []string, err error) {
 // traffic delays requests to stay within the bandwidth limit.
 type traffic struct{ *rate.Limiter }
 
-// newTraffic returns a limiter for a bandwidth in megabits per second. 0 means no limit.
+// newTraffic returns a limiter for a bandwidth in megabits per second. 0 means that the bandwidth
+// is not limited.
 func newTraffic(megabits int) traffic {
 	const bytesOfMegabit = 1_000_000 / 8
 	if megabits == 0 {
@@ -134,8 +135,8 @@ func newTraffic(megabits int) traffic {
 	return traffic{rate.NewLimiter(rate.Limit(megabits*bytesOfMegabit), megabits*bytesOfMegabit)}
 }
 
-// take waits until the bandwidth limit allows an object to be sent. It counts the object twice,
-// because the client also received it.
+// take waits until the bandwidth limit allows an object to be sent. It counts the object's size
+// twice, because the client has also received the object.
 func (t traffic) take(ctx context.Context, object *unstructured.Unstructured) error {
 	if t.Limit() == rate.Inf {
 		return nil

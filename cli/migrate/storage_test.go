@@ -55,8 +55,9 @@ func TestBandwidthLimitsTraffic(t *testing.T) {
 	if err := newTraffic(0).take(canceled, object); err != nil {
 		t.Errorf("no limit: %v", err)
 	}
-	// The object is several times larger than what one megabit per second allows within a second. The
-	// limiter returns an error without waiting, because the deadline would be exceeded.
+	// The object is several times larger than one megabit, so sending it takes longer than a second
+	// at one megabit per second. The limiter returns an error without waiting, because the deadline
+	// would be exceeded.
 	if err := newTraffic(1).take(canceled, object); err == nil {
 		t.Error("the limit had no effect")
 	}

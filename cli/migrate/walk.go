@@ -30,7 +30,7 @@ import (
 type migration struct {
 	// change changes an object in place and reports whether the object changed.
 	change func(*unstructured.Unstructured) (bool, error)
-	// save stores an object and returns the result. If save is nil, the object is updated.
+	// save stores an object and returns the stored object. If save is nil, update is used.
 	save func(context.Context, dynamic.ResourceInterface, *unstructured.Unstructured) (*unstructured.Unstructured, error)
 }
 
@@ -71,13 +71,13 @@ type tally struct {
 	sync.Mutex
 	out                                         io.Writer
 	total, failed, ignored, unchanged, migrated int
-	failing                                     sets.Set[string] // kinds
+	failing                                     sets.Set[string] // kinds with failures
 	verb                                        string
 	quiet                                       bool
 }
 
-// run migrates the selected objects concurrently. If some objects cannot be migrated, it continues
-// with the others and then returns an error.
+// run migrates the selected objects concurrently. If it cannot migrate an object, it continues with
+// the other objects, and returns an error at the end.
 func (w *walk) run(ctx context.Context, factory util.Factory, out io.Writer, m migration) error {
 	printer, err := w.printer()
 	if err != nil {
@@ -134,7 +134,7 @@ func update(ctx context.Context, objects dynamic.ResourceInterface, object *unst
 	return objects.Update(ctx, object, metav1.UpdateOptions{})
 }
 
-// progress prints each kind that is visited. The zero value prints nothing.
+// progress prints each kind when its first object is visited. The zero value prints nothing.
 type progress struct {
 	out     io.Writer
 	kind    string
@@ -161,7 +161,7 @@ func (w *walk) printer() (printers.ResourcePrinter, error) {
 	return w.print.ToPrinter()
 }
 
-// find selects objects. namespaced reports whether they are limited to one namespace.
+// find selects objects. namespaced means that the selection is limited to one namespace.
 func (w *walk) find(factory util.Factory) (visitor resource.Visitor, namespaced bool, err error) {
 	namespace, ok, err := factory.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -191,12 +191,12 @@ func (w *walk) within(info *resource.Info, namespaced bool) bool {
 	return (w.fromKey == "" || key >= w.fromKey) && (w.toKey == "" || key < w.toKey)
 }
 
-// errIgnored is returned for an object that is skipped because it was deleted, cannot be updated,
-// or has a kind that the migration does not support.
+// errIgnored is the error for an object that is skipped because it has been deleted or cannot be
+// updated, or because the migration does not support its kind.
 var errIgnored = errors.New("object is skipped")
 
-// migrate migrates one object and reports whether the object changed. It retries on temporary
-// errors.
+// migrate migrates an object, and reports whether the object has changed. It retries after
+// temporary errors.
 func (w *walk) migrate(ctx context.Context, client dynamic.Interface, info *resource.Info, m migration, trial bool) (changed bool, err error) {
 	var objects dynamic.ResourceInterface = client.Resource(info.Mapping.Resource)
 	if info.Mapping.Scope.Name() == meta.RESTScopeNameNamespace {
@@ -231,7 +231,8 @@ func (w *walk) migrate(ctx context.Context, client dynamic.Interface, info *reso
 	return changed && err == nil, err
 }
 
-// isTemporary reports whether an error is temporary: a conflict or an overloaded server.
+// isTemporary reports whether an error is a conflict or means that the server is overloaded, so
+// that a retry can succeed.
 func isTemporary(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err)
 }

@@ -64,10 +64,10 @@ func TestMigrationRetriesOnlyTemporaryErrors(t *testing.T) {
 	conflict := apierrors.NewConflict(configMaps, "web", errors.New("changed"))
 	for _, tt := range []struct {
 		name     string
-		errors   []error // of the updates, in order
+		errors   []error // results of the updates, in order
 		trial    bool
 		change   bool
-		version  string // of the stored object after the update
+		version  string // resource version after the update
 		changed  bool
 		err      error
 		requests string

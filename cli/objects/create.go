@@ -14,7 +14,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// Plain converts a typed object to an unstructured one. It removes the status and the creation
+// Plain converts a typed object to an unstructured object. It removes the status and the creation
 // timestamps.
 func Plain(object runtime.Object) (*unstructured.Unstructured, error) {
 	text, err := json.Marshal(object)
@@ -31,9 +31,9 @@ func Plain(object runtime.Object) (*unstructured.Unstructured, error) {
 	return result, nil
 }
 
-// CreateObject creates an object. A namespaced object without a namespace is created in namespace.
-// CreateObject returns a description such as `service "web"`, even for a dry run, which creates
-// nothing.
+// CreateObject creates an object. If a namespaced object specifies no namespace, CreateObject
+// creates it in namespace. It returns a description such as `service "web"`. A dry run returns the
+// same description without creating the object.
 func CreateObject(ctx context.Context, factory util.Factory, namespace string, object *unstructured.Unstructured, dryRun bool) (string, error) {
 	kind := object.GroupVersionKind()
 	name := strings.ToLower(kind.Kind)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Exec runs a command in a running pod's container and waits until it exits. config comes from a
-// kubectl factory. Without streams.In, the command has no standard input.
+// Exec runs a command in a container of a running pod and waits until the command exits. config is
+// from a kubectl factory. If streams.In is nil, the command has no standard input.
 func Exec(ctx context.Context, config *rest.Config, namespace, pod, container string, command []string, streams genericiooptions.IOStreams) error {
 	client, err := rest.RESTClientFor(config)
 	if err != nil {

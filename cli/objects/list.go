@@ -23,9 +23,8 @@ func ListOf(objects []runtime.Object) *corev1.List {
 // nameFormat is the -o format that prints only names.
 const nameFormat = "name"
 
-// ReplacesCreation reports whether, with this -o format, a command that creates several objects
-// prints the objects instead of creating them. As in OpenShift 3, this is true for every format
-// except name.
+// ReplacesCreation reports whether a command that creates several objects only prints them for this
+// -o format. As in OpenShift 3, this is true for every format except name.
 func ReplacesCreation(format string) bool { return format != "" && format != nameFormat }
 
 // PrintList prints objects as a v1 List in the format that -o selects.
@@ -41,8 +40,8 @@ func PrintList(flags *genericclioptions.PrintFlags, all []*unstructured.Unstruct
 	return printer.PrintObj(ListOf(list), out)
 }
 
-// NamePrinter returns a printer for created objects. It prints names if -o is name, and nothing if
-// -o is not set.
+// NamePrinter returns a printer for created objects. If -o is name, the printer prints names. If -o
+// is not set, it prints nothing.
 func NamePrinter(flags *genericclioptions.PrintFlags) (printers.ResourcePrinter, error) {
 	if *flags.OutputFormat == "" {
 		return printers.NewDiscardingPrinter(), nil

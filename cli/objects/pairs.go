@@ -6,11 +6,11 @@ import (
 	"regexp"
 )
 
-// commaPair matches values that releases before OpenShift 3.2 split into several NAME=VALUE pairs.
+// commaPair matches values that were split into several NAME=VALUE pairs before OpenShift 3.2.
 var commaPair = regexp.MustCompile(`=.*,[\p{L}\p{N}_.-]+=`)
 
-// WarnOfCommas warns about flag values that look like several NAME=VALUE pairs. Each value is
-// parsed as a single pair.
+// WarnOfCommas warns about flag values that look like several NAME=VALUE pairs, because each value
+// is parsed as a single pair.
 func WarnOfCommas(out io.Writer, flag string, values []string) {
 	for _, value := range values {
 		if commaPair.MatchString(value) {

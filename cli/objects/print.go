@@ -10,7 +10,7 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Output prints objects in the format that -o selects, and marks dry runs.
+// Output prints objects in the format that -o selects. It also handles the --dry-run flag.
 type Output struct {
 	// DryRun is the value of --dry-run.
 	DryRun bool
@@ -28,8 +28,8 @@ func AddOutput(command *cobra.Command) *Output {
 	return o
 }
 
-// AddOldPrintFlags adds the hidden flags that every OpenShift 3 command with -o accepts, such as
-// --show-labels, unless the command already defines them. These flags have no effect.
+// AddOldPrintFlags adds hidden flags, such as --show-labels, that every OpenShift 3 command with -o
+// accepts. It skips flags that the command already defines. The flags have no effect.
 func AddOldPrintFlags(command *cobra.Command) {
 	flags := command.Flags()
 	for _, name := range []string{"no-headers", "show-labels"} {
@@ -53,8 +53,8 @@ func AddOldPrintFlags(command *cobra.Command) {
 	}
 }
 
-// AddPrintFlagsWithoutEffect adds the output flags to a command that prints no objects, because
-// OpenShift 3's command accepts them. These flags have no effect.
+// AddPrintFlagsWithoutEffect adds output flags to a command that does not print objects, because
+// the command accepted them in OpenShift 3. The flags have no effect.
 func AddPrintFlagsWithoutEffect(command *cobra.Command) {
 	flags := command.Flags()
 	flags.StringP("output", "o", "", "No effect: the command prints no objects.")
@@ -66,7 +66,7 @@ func AddPrintFlagsWithoutEffect(command *cobra.Command) {
 	AddOldPrintFlags(command)
 }
 
-// Set reports whether -o is set. The command then prints objects and changes nothing.
+// Set reports whether -o is set. If it is, the command only prints objects.
 func (o *Output) Set() bool {
 	return o.print.OutputFlagSpecified != nil && o.print.OutputFlagSpecified()
 }
@@ -80,7 +80,8 @@ func (o *Output) Print(streams genericiooptions.IOStreams, object runtime.Object
 	return printer.PrintObj(object, streams.Out)
 }
 
-// Suffix returns the suffix for messages in a dry run, or "" otherwise.
+// Suffix returns the suffix for messages in a dry run. If the command is not a dry run, it returns
+// "".
 func (o *Output) Suffix() string {
 	if o.DryRun {
 		return " (dry run)"
@@ -99,7 +100,7 @@ func (d dryRun) String() string {
 	return "true"
 }
 
-// Set parses a value.
+// Set parses the flag's value.
 func (d dryRun) Set(text string) error {
 	switch text {
 	case "true", "client", "server":

@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// RouteURL returns a route's URL. Its host is the host that a router has admitted, or else the
-// requested host.
+// RouteURL returns a route's URL. It contains the host that a router has admitted or, if no router
+// has admitted a host, the requested host.
 func RouteURL(route *routev1.Route) string {
 	host, scheme := route.Spec.Host, "http"
 	for _, ingress := range route.Status.Ingress {

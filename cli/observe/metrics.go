@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 )
 
-// metrics contains the metrics of `oc observe`. Their names match OpenShift 3.11's.
+// metrics contains the metrics of `oc observe`, which have the same names as in OpenShift 3.11.
 type metrics struct {
 	registry         *prometheus.Registry
 	observed         *prometheus.CounterVec
@@ -41,7 +41,7 @@ func (m *metrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.observed, m.durations, m.names}
 }
 
-// Collectors returns the metrics of `oc observe`, for use in the documentation.
+// Collectors returns the metrics of `oc observe`, which the documentation lists.
 func Collectors() []prometheus.Collector { return newMetrics().collectors() }
 
 func (m *metrics) executed(kind string, duration time.Duration, code int) {

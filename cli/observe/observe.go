@@ -1,5 +1,5 @@
-// Package observe implements `oc observe`, which runs a command for every object of a kind, and
-// again after each change.
+// Package observe implements `oc observe`, which runs a command for every object of a kind and for
+// each later change.
 //
 // The flags, arguments and metrics follow OpenShift 3.11's client.
 package observe
@@ -171,8 +171,8 @@ func (o *observation) connect(factory util.Factory, name string) error {
 // noValue is the text that a Go template prints for a missing field.
 const noValue = "<no value>"
 
-// values returns the arguments that the templates produce for an object. If a template produces
-// only the text for a missing field, the argument is empty.
+// values returns the arguments that result from the templates for an object. If a template produces
+// only noValue, the argument is empty.
 func (o *observation) values(object runtime.Object) (all []string, err error) {
 	for i, template := range o.templates {
 		var text bytes.Buffer

@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// listener is a writer. When the output first contains a key of actions, listener calls the key's
-// function.
+// listener is a writer. actions maps texts to functions. listener calls a function when the output
+// contains its text for the first time.
 type listener struct {
 	mutex   sync.Mutex
 	text    strings.Builder

@@ -25,17 +25,17 @@ const (
 	deleted = "Deleted"
 )
 
-// change is a change of one object.
+// change is a change to an object.
 type change struct {
 	kind   string
 	object *unstructured.Unstructured
 }
 
-// errDone stops an observation without an error.
+// errDone ends an observation successfully.
 var errDone = errors.New("done")
 
-// run observes objects until ctx is done, --exit-after has elapsed, --once is complete, or there
-// are too many errors.
+// run observes objects until ctx is done, --exit-after has elapsed, --once is complete, or the
+// maximum number of errors is reached.
 func (o *observation) run(ctx context.Context) error {
 	ready := make(chan struct{})
 	work, ctx := errgroup.WithContext(ctx)
@@ -69,8 +69,8 @@ func (o *observation) run(ctx context.Context) error {
 	return nil
 }
 
-// subscribe returns the changes after the initial list, and the errors from list and watch
-// requests.
+// subscribe returns a channel for the changes after the initial list, and a channel for the errors
+// of list and watch requests.
 func (o *observation) subscribe(ctx context.Context) (<-chan change, <-chan error, error) {
 	changes, problems := make(chan change), make(chan error)
 	send := func(kind string, object any) {
@@ -102,7 +102,7 @@ func (o *observation) subscribe(ctx context.Context) (<-chan change, <-chan erro
 	return changes, problems, errors.Join(err, watch)
 }
 
-// loop handles changes one at a time. initial is closed when the initial list is complete. loop
+// loop handles changes, one at a time. When initial is closed, the initial list is complete. loop
 // then closes ready and handles all objects.
 func (o *observation) loop(ctx context.Context, changes <-chan change, problems <-chan error, initial <-chan struct{}, ready chan<- struct{}) error {
 	var end, resync <-chan time.Time
@@ -143,8 +143,8 @@ func (o *observation) loop(ctx context.Context, changes <-chan change, problems 
 	}
 }
 
-// all handles all existing objects, and the deletion of objects that the --names command prints but
-// that no longer exist.
+// all handles all existing objects. If the --names command prints the name of an object that no
+// longer exists, all handles its deletion.
 func (o *observation) all(ctx context.Context) error {
 	o.printComment("Sync started")
 	store := o.informer.GetStore()
@@ -186,7 +186,7 @@ func (o *observation) all(ctx context.Context) error {
 	return nil
 }
 
-// knownNames runs the command in --names and returns the names that it prints.
+// knownNames runs the --names command and returns the names that the command prints.
 func (o *observation) knownNames(ctx context.Context) (names []string, err error) {
 	var out []byte
 	err = o.retried(func() error {
@@ -200,8 +200,8 @@ func (o *observation) knownNames(ctx context.Context) (names []string, err error
 	return strings.Fields(string(out)), err
 }
 
-// handle runs the command for a change. It returns an error only if too many failures have
-// occurred.
+// handle runs the command for a change. It does not return an error until the maximum number of
+// errors is reached.
 func (o *observation) handle(ctx context.Context, item change) error {
 	o.metrics.observed.WithLabelValues(item.kind).Inc()
 	words := slices.Clone(o.each)
@@ -216,7 +216,7 @@ func (o *observation) handle(ctx context.Context, item change) error {
 	if item.kind != deleted {
 		values, err := o.values(item.object)
 		if err != nil {
-			return err // the template would fail for every object
+			return err // the template fails for every object
 		}
 		words = append(words, values...)
 	}
@@ -249,8 +249,8 @@ func (o *observation) handle(ctx context.Context, item change) error {
 	return nil
 }
 
-// retried calls run, and calls it again up to --retry-count times while the command exits with the
-// code in --retry-on-exit-code.
+// retried calls run. If the command exits with the code in --retry-on-exit-code, retried calls run
+// again, up to --retry-count times.
 func (o *observation) retried(run func() error) error {
 	for tries := 0; ; tries++ {
 		err := run()
@@ -281,8 +281,8 @@ func (o *observation) printComment(text string) {
 	}
 }
 
-// line returns a command line with quoted special characters, so that no object can control the
-// terminal.
+// line returns a command line in which special characters are quoted, so that an object's content
+// cannot control the terminal.
 func line(words []string) string {
 	var all []string
 	for _, word := range words {

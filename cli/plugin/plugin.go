@@ -1,8 +1,9 @@
-// Package plugin implements `oc plugin NAME`, which runs plugins described by plugin.yaml files, as
-// documented in OpenShift 3.11. Programs in PATH named oc-NAME or kubectl-NAME are also plugins,
-// but package cli runs them.
+// Package plugin implements `oc plugin NAME`, which runs plugins that plugin.yaml files describe,
+// as documented for OpenShift 3.11. Programs in PATH with the name oc-NAME or kubectl-NAME are also
+// plugins, but package cli runs them.
 //
-// Descriptors are in the directories in KUBECTL_PLUGINS_PATH, which defaults to ~/.kube/plugins.
+// The environment variable KUBECTL_PLUGINS_PATH contains the directories with plugin.yaml files.
+// The default is ~/.kube/plugins.
 package plugin
 
 import (
@@ -38,7 +39,7 @@ type descriptor struct {
 	dir string // directory of the descriptor
 }
 
-// flag is a plugin's flag. Its value is a string.
+// flag is a plugin's flag. All flags have string values.
 type flag struct {
 	Name      string `json:"name"`
 	Shorthand string `json:"shorthand"`
@@ -46,7 +47,8 @@ type flag struct {
 	DefValue  string `json:"defValue"`
 }
 
-// AddTo adds the user's plugins to `oc plugin`. Without plugins, `oc plugin` fails.
+// AddTo adds the user's plugins to `oc plugin`. If there are no plugins, `oc plugin` returns an
+// error.
 func AddTo(parent *cobra.Command, factory util.Factory, streams genericiooptions.IOStreams) {
 	parent.Short = "Runs a command-line plugin"
 	count := 0
@@ -65,7 +67,7 @@ func AddTo(parent *cobra.Command, factory util.Factory, streams genericiooptions
 	}
 }
 
-// directories returns the directories to search for plugins.
+// directories returns the directories that can contain plugins.
 func directories() []string {
 	if paths := os.Getenv("KUBECTL_PLUGINS_PATH"); paths != "" {
 		return filepath.SplitList(paths)
@@ -73,7 +75,7 @@ func directories() []string {
 	return []string{filepath.Join(homedir.HomeDir(), ".kube", "plugins")}
 }
 
-// load returns the plugins below the directories. It skips invalid descriptors with a warning.
+// load returns the plugins below the directories. For each invalid descriptor, it prints a warning.
 func load(dirs []string, streams genericiooptions.IOStreams) (all []descriptor) {
 	for _, dir := range dirs {
 		_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -158,7 +160,8 @@ func (d descriptor) run(command *cobra.Command, args []string, namespace string,
 	return program.Run()
 }
 
-// environment returns a plugin's environment variables, named as in OpenShift 3.11.
+// environment returns a plugin's environment variables. They have the same names as in OpenShift
+// 3.11.
 func (d descriptor) environment(command *cobra.Command, namespace string) (all []string) {
 	set := func(name, value string) { all = append(all, "KUBECTL_PLUGINS_"+name+"="+value) }
 	if caller, err := os.Executable(); err == nil {

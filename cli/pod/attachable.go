@@ -18,8 +18,8 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// Register adds support for routes and builds to the commands that look up an object's pod, such as
-// exec, attach, rsh and port-forward. Call it once, at the start of the process.
+// Register adds support for routes and builds to commands that find an object's pod, such as exec,
+// attach, rsh and port-forward. It must be called once, at the start of the process.
 func Register() error {
 	// `port-forward` decodes objects with client-go's scheme. All other commands use kubectl's
 	// scheme.
@@ -42,8 +42,8 @@ func Register() error {
 		if err != nil {
 			return nil, err
 		}
-		// kubectl passes no context to this function, and does not use one for its own requests
-		// here.
+		// kubectl does not pass a context to this function, and its own requests in such functions
+		// do not use a context either.
 		behind, err := podOwner(context.Background(), client, object)
 		if err != nil {
 			return nil, err
@@ -53,7 +53,8 @@ func Register() error {
 	return nil
 }
 
-// podOwner returns a build's pod, or a route's service, which selects the pods.
+// podOwner returns the object that identifies the pod of a build or route. For a build, it is the
+// pod itself, and for a route, it is the service that selects the pods.
 func podOwner(ctx context.Context, client coreclient.CoreV1Interface, object runtime.Object) (runtime.Object, error) {
 	if route, ok := object.(*routev1.Route); ok {
 		return client.Services(route.Namespace).Get(ctx, route.Spec.To.Name, metav1.GetOptions{})

@@ -7,8 +7,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewExec returns the `oc exec` command. It extends kubectl's command: as in OpenShift 3, it also
-// accepts a command without a preceding --, and the pod as a flag.
+// NewExec returns the `oc exec` command. As in OpenShift 3, and in contrast to kubectl's command,
+// the command to execute does not have to follow --, and a flag can specify the pod.
 func NewExec(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectlexec.NewCmdExec(factory, streams)
 	flags := command.Flags()

@@ -53,7 +53,7 @@ The command gets a terminal if oc rsh has one.`,
 	}
 	flags := command.Flags()
 	flags.SetInterspersed(false)
-	// Users set --timeout, but kubectl's code reads this flag.
+	// --timeout sets this hidden flag, which kubectl's code uses.
 	util.AddPodRunningTimeoutFlag(command, time.Minute)
 	util.CheckErr(flags.MarkHidden("pod-running-timeout"))
 	util.AddContainerVarFlags(command, &options.ContainerName, "")
@@ -82,8 +82,8 @@ func (s *shell) terminal(local bool) bool {
 	return s.force || local && !s.plain
 }
 
-// command returns the command to run in the container. For the default shell, it sets TERM to the
-// local terminal's type.
+// command returns the command to run in the container. If it is the default shell, command also
+// sets TERM to the type of the local terminal.
 func (s *shell) command(words []string, terminal string) []string {
 	if len(words) > 0 && words[0] == "--" {
 		words = words[1:]

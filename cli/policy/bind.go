@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// bind holds the state of a command that binds a role, or that removes subjects from its bindings.
+// bind holds the state of a command that binds a role or removes subjects from a role's bindings.
 type bind struct {
 	binder
 	factory       util.Factory
@@ -34,7 +34,8 @@ type bind struct {
 	output        *objects.Output
 }
 
-// newBind returns a command that binds a role, or that removes subjects from its bindings.
+// newBind returns a command that binds a role or, if add is false, removes subjects from a role's
+// bindings.
 func newBind(factory util.Factory, streams genericiooptions.IOStreams, name, subject string, cluster, add bool) *cobra.Command {
 	b := &bind{factory: factory, streams: streams, subject: subject, cluster: cluster, grow: add}
 	command := &cobra.Command{
@@ -72,7 +73,7 @@ func bindShort(subject string, cluster, add bool) string {
 	return verb + " " + subject + "s " + scope
 }
 
-// complete checks the arguments, and sets the role, its namespace and the subjects.
+// complete checks the arguments. It sets the role, the role's namespace and the subjects.
 func (b *bind) complete(args []string) error {
 	namespace, _, err := b.factory.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -124,7 +125,7 @@ func accountNames(namespace string, accounts []string) (users []string, err erro
 	return users, nil
 }
 
-// run changes the bindings. With -o, it prints the resulting bindings instead.
+// run changes the bindings. If -o is set, it only prints the resulting bindings.
 func (b *bind) run(ctx context.Context) error {
 	change := b.remove
 	if b.grow {
@@ -169,7 +170,8 @@ func (b *bind) print(changes []change) error {
 	return b.output.Print(b.streams, listOf(changes, b.namespace))
 }
 
-// warnOfMissing warns if the role or a new subject does not exist. Both can be created later.
+// warnOfMissing prints a warning if the role or a new subject does not exist. This is not an error,
+// because they can be created later.
 func (b *bind) warnOfMissing(ctx context.Context, changes []change) {
 	warn := func(kind, name string, err error) {
 		if apierrors.IsNotFound(err) {
@@ -204,8 +206,8 @@ func (b *bind) warnOfMissing(ctx context.Context, changes []change) {
 	}
 }
 
-// warnOfReconciliation warns that the control plane reverts removals from default bindings the next
-// time it starts.
+// warnOfReconciliation prints a warning about subjects that were removed from default bindings: the
+// control plane adds them again when it starts.
 func (b *bind) warnOfReconciliation(changes []change) {
 	kind := "rolebinding"
 	if b.cluster {

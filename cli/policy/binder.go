@@ -31,8 +31,8 @@ type binder struct {
 	users, groups []string
 }
 
-// subjects returns the users and groups as subjects. It converts a service account's user name to a
-// ServiceAccount subject.
+// subjects returns the users and groups as subjects. For the user name of a service account, it
+// returns a ServiceAccount subject.
 func (b *binder) subjects() (subjects []rbacv1.Subject) {
 	for _, name := range b.users {
 		if namespace, account, err := serviceaccount.SplitUsername(name); err == nil {
@@ -66,8 +66,8 @@ type change struct {
 	additions, removals []rbacv1.Subject
 }
 
-// object returns the API object to print or send: a ClusterRoleBinding if namespace is empty, and a
-// RoleBinding otherwise.
+// object returns the API object for a change. It is a ClusterRoleBinding if namespace is empty, and
+// a RoleBinding otherwise.
 func (c change) object(namespace string) runtime.Object {
 	if namespace == "" {
 		return &rbacv1.ClusterRoleBinding{ObjectMeta: c.ObjectMeta, RoleRef: c.ref, Subjects: c.subjects}
@@ -113,10 +113,10 @@ func (b *binder) list(ctx context.Context) (all []change, err error) {
 	return all, nil
 }
 
-// add returns the changed bindings that grant the role to the subjects: the named binding, a
-// binding of the role that already has all subjects, or a new binding for the missing subjects, in
-// this order of precedence. As in OpenShift 3, a new binding is named after the role, with a number
-// if that name is in use (admin, admin-0).
+// add returns the changed bindings that grant the role to the subjects. In order of precedence,
+// these are the named binding, a binding of the role that already contains all subjects, or a new
+// binding for the missing subjects. As in OpenShift 3, a new binding has the name of the role, with
+// a number if another binding has that name (admin, admin-0).
 func (b *binder) add(ctx context.Context) ([]change, error) {
 	all, err := b.list(ctx)
 	if err != nil {
@@ -148,13 +148,14 @@ func (b *binder) add(ctx context.Context) ([]change, error) {
 		}
 	}
 	created := change{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: b.namespace}, ref: b.ref(), subjects: missing, additions: missing}
-	if len(missing) == 0 { // several bindings together contain the subjects
+	if len(missing) == 0 { // the subjects are distributed over several bindings
 		return []change{{ObjectMeta: created.ObjectMeta, ref: created.ref, subjects: b.subjects(), exists: true}}, nil
 	}
 	return []change{created}, nil
 }
 
-// mismatch returns the error for a binding that refers to another role, or to another kind of role.
+// mismatch returns the error for a binding that refers to a different role or to a different kind
+// of role.
 func mismatch(names, kinds string, item change, ref rbacv1.RoleRef) error {
 	if item.ref.Name != ref.Name {
 		return fmt.Errorf(names, item.Name, item.ref.Name, ref.Name)
@@ -162,9 +163,9 @@ func mismatch(names, kinds string, item change, ref rbacv1.RoleRef) error {
 	return fmt.Errorf(kinds, item.Name, item.ref.Kind, ref.Kind)
 }
 
-// remove removes the subjects from the role's bindings or, if no role is given, from all bindings,
-// and returns the changed bindings. As in OpenShift 3, the result also contains the role's
-// unchanged bindings, which -o prints.
+// remove removes the subjects from the role's bindings or, if no role is given, from all bindings.
+// It returns the changed bindings. As in OpenShift 3, it also returns the role's unchanged
+// bindings, so that -o prints them.
 func (b *binder) remove(ctx context.Context) (changes []change, err error) {
 	all, err := b.list(ctx)
 	if err != nil {
@@ -199,7 +200,8 @@ func (b *binder) remove(ctx context.Context) (changes []change, err error) {
 	return changes, nil
 }
 
-// shortUsers returns the users' names. For service accounts, it returns the names that -z accepts.
+// shortUsers returns the names of the users. For a service account, it returns the short name that
+// -z accepts.
 func (b *binder) shortUsers() (names []string) {
 	for _, name := range b.users {
 		if _, account, err := serviceaccount.SplitUsername(name); err == nil {

@@ -98,7 +98,7 @@ func (c *canI) complete(factory util.Factory, args []string) (err error) {
 	return err
 }
 
-// run prints whether the action is allowed or, with --list, prints the user's rules.
+// run prints whether the action is allowed. If --list is set, it prints the user's rules instead.
 func (c *canI) run(ctx context.Context, streams genericiooptions.IOStreams) (allowed bool, err error) {
 	if c.list {
 		return true, c.printRules(ctx, streams)
@@ -143,8 +143,8 @@ func actionOf(factory util.Factory, args []string) (action authorizationv1.Actio
 	return action, nil
 }
 
-// check reviews whether an action is allowed in the project or, with --all-namespaces, in all
-// projects.
+// check requests a review of whether an action is allowed in the project or, if --all-namespaces is
+// set, in all projects.
 func (c *canI) check(ctx context.Context, action authorizationv1.Action) (resp authorizationv1.SubjectAccessReviewResponse, err error) {
 	if c.anyPart {
 		err = sendReview(ctx, c.client, authorizationv1.GroupVersion.WithResource("subjectaccessreviews"), "", &authorizationv1.SubjectAccessReview{
@@ -213,7 +213,8 @@ func (c *canI) printRules(ctx context.Context, streams genericiooptions.IOStream
 	return nil
 }
 
-// writePolicyRules prints distinct rules as OpenShift 3 does, sorted and with sorted verbs.
+// writePolicyRules prints rules in OpenShift 3's format. It removes duplicates, and sorts the rules
+// and their verbs.
 func writePolicyRules(out io.Writer, rules []authorizationv1.PolicyRule) {
 	table := printers.GetNewTabWriter(out)
 	defer func() { _ = table.Flush() }()

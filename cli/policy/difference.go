@@ -7,8 +7,8 @@ import (
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 )
 
-// DifferentClusterRoles returns the default cluster roles that are missing or lack rules, as names
-// such as clusterrole/admin.
+// DifferentClusterRoles returns the default cluster roles that are missing or lack rules. Each name
+// has a prefix, as in clusterrole/admin.
 func DifferentClusterRoles(ctx context.Context, client rbacclient.RbacV1Interface) ([]string, error) {
 	return names((&reconcile{additive: true}).roles(ctx, client, nil))
 }

@@ -22,7 +22,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// reconcile restores the cluster's defaults. Without --confirm, it only prints the changes.
+// reconcile restores the cluster's default objects. If --confirm is not set, it only prints the
+// changes.
 type reconcile struct {
 	genericiooptions.IOStreams
 	print    *genericclioptions.PrintFlags
@@ -32,7 +33,7 @@ type reconcile struct {
 	excludedUsers, excludedGroups []string
 }
 
-// changed is a default object that is missing from the cluster or differs from the cluster's
+// changed is a default object that does not exist in the cluster or differs from the existing
 // object.
 type changed struct {
 	object runtime.Object
@@ -40,8 +41,8 @@ type changed struct {
 	name string
 }
 
-// command adds flags and a run function to a command. find returns the changes for the arguments,
-// and stores them if --confirm is set.
+// command adds flags and a run function to a command. find returns the changes that the arguments
+// select. If --confirm is set, find also stores the changes.
 func (r *reconcile) command(factory util.Factory, command *cobra.Command, find func(context.Context, util.Factory, []string) ([]changed, error)) *cobra.Command {
 	r.print = genericclioptions.NewPrintFlags("").WithDefaultOutput("yaml").WithTypeSetter(scheme.Scheme)
 	command.Run = func(command *cobra.Command, args []string) {
@@ -55,7 +56,8 @@ func (r *reconcile) command(factory util.Factory, command *cobra.Command, find f
 	return command
 }
 
-// skip prints that a protected object was skipped, if --confirm is set.
+// skip prints the name of a protected object that was skipped. It prints nothing if --confirm is
+// not set.
 func (r *reconcile) skip(name string) {
 	if r.confirm {
 		fmt.Fprintln(r.ErrOut, "skipped: "+name)
@@ -231,9 +233,9 @@ func (r *reconcile) bindings(ctx context.Context, client rbacclient.RbacV1Interf
 	return changes, nil
 }
 
-// keepAdditions copies the current binding's additional labels, annotations and, if r.additive is
-// set, subjects to the default binding. A current binding to another role is replaced by the
-// result, because a binding's role is immutable.
+// keepAdditions copies additional labels and annotations from the current binding to the default
+// binding. If r.additive is set, it also copies additional subjects. If the current binding refers
+// to a different role, the default binding replaces it, because a binding's role is immutable.
 func (r *reconcile) keepAdditions(binding, current *rbacv1.ClusterRoleBinding) {
 	binding.Labels, binding.Annotations = merged(current.Labels, binding.Labels), merged(current.Annotations, binding.Annotations)
 	if !r.additive {

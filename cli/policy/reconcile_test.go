@@ -130,7 +130,8 @@ func checkBindings(t *testing.T, client *fake.Clientset) {
 	}
 }
 
-// A binding to another role is replaced, because its role is immutable.
+// A binding that refers to a different role must be replaced, because a binding's role is
+// immutable.
 func TestReplacedBindingKeepsAdditions(t *testing.T) {
 	custom := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "custom"}
 	for _, tt := range []struct {

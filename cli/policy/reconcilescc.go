@@ -96,9 +96,9 @@ func (r *reconcile) apply(ctx context.Context, resource dynamic.ResourceInterfac
 	return err
 }
 
-// merge returns the default constraints with the existing constraints' metadata, except for labels
-// and annotations. present is nil if the constraints do not exist. If additive is true, merge also
-// keeps the existing labels, annotations, users, groups and priority.
+// merge returns the default constraints with metadata from present, the existing constraints, or
+// nil. It does not use the labels and annotations in present unless additive is true. In that case,
+// it also keeps the existing users, groups and priority.
 func merge(constraints, present *scc.Constraints, additive bool) *scc.Constraints {
 	if present == nil {
 		return constraints
@@ -122,8 +122,8 @@ func merge(constraints, present *scc.Constraints, additive bool) *scc.Constraint
 	return merged
 }
 
-// union returns the elements of first, followed by the elements of second that first lacks. It
-// never returns nil.
+// union returns the elements of first, followed by the elements that only second contains. It never
+// returns nil.
 func union(first, second []string) []string {
 	all := append([]string{}, first...) // never nil, as in the defaults
 	for _, name := range second {

@@ -22,8 +22,8 @@ type subjectRemover struct {
 	streams genericiooptions.IOStreams
 }
 
-// newRemoveSubject returns `remove-user` or `remove-group`, which removes subjects from all of the
-// project's role bindings.
+// newRemoveSubject returns the `remove-user` or `remove-group` command, which removes subjects from
+// all role bindings in the project.
 func newRemoveSubject(factory util.Factory, streams genericiooptions.IOStreams, subject string) *cobra.Command {
 	r := &subjectRemover{streams: streams}
 	command := &cobra.Command{
@@ -56,7 +56,7 @@ func (r *subjectRemover) complete(factory util.Factory) error {
 	return err
 }
 
-// run removes the subjects from all bindings and prints the roles that they lose.
+// run removes the subjects from all bindings, and prints the roles that the subjects lose.
 func (r *subjectRemover) run(ctx context.Context) error {
 	b, output, streams := &r.binder, r.output, r.streams
 	changes, err := b.remove(ctx)
@@ -112,7 +112,7 @@ func namesOf(subjects []rbacv1.Subject, kind string) (names []string) {
 	return slices.Compact(names)
 }
 
-// nameOf returns a subject's name. For a service account, it returns the user name.
+// nameOf returns a subject's name. For a service account, it returns the account's user name.
 func nameOf(subject rbacv1.Subject) string {
 	if subject.Kind == rbacv1.ServiceAccountKind {
 		return serviceaccount.MakeUsername(subject.Namespace, subject.Name)

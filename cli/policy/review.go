@@ -11,8 +11,9 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// sendReview creates a review from request, which includes the API version and kind. It decodes the
-// result into response, which is a pointer. namespace is empty for a cluster-scoped review.
+// sendReview sends a review. request must include the API version and kind. sendReview decodes the
+// server's response into response, which must be a pointer. namespace is empty for a cluster-scoped
+// review.
 func sendReview(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, namespace string, request, response any) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(request)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newSCC returns a command that adds users or groups to security context constraints, or that
-// removes them.
+// newSCC returns a command that adds users or groups to security context constraints or, if add is
+// false, removes them.
 func newSCC(factory util.Factory, streams genericiooptions.IOStreams, name, subject string, add bool) *cobra.Command {
 	c := &sccChange{factory: factory, IOStreams: streams, subject: subject, add: add}
 	short := "Remove " + subject + "s from security context constraints"
@@ -94,8 +94,8 @@ func (c *sccChange) run(ctx context.Context) error {
 	return nil
 }
 
-// changeSCC adds subjects to the constraints' field named list, or removes them from it, and
-// returns the result. It stores the result only if write is true.
+// changeSCC adds subjects to a list field of constraints, or removes them from it. list is the name
+// of the field. changeSCC returns the changed constraints, and stores them only if write is true.
 func changeSCC(ctx context.Context, factory util.Factory, name, list string, subjects []string, add, write bool) (*unstructured.Unstructured, error) {
 	client, err := factory.DynamicClient()
 	if err != nil {

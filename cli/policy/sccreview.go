@@ -25,8 +25,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// sccReview reviews which security context constraints accept the pods that objects in files
-// define.
+// sccReview determines which security context constraints accept the pods of the objects in files.
 type sccReview struct {
 	resource.FilenameOptions
 	genericiooptions.IOStreams
@@ -92,8 +91,9 @@ Without -z, the command checks the service account of the pod, or "default".`,
 	return command
 }
 
-// command adds flags and a run function that calls send for each object in the files. send returns
-// the review to print with -o, and table rows. In each row, tab-separated cells follow the name.
+// command adds flags and a run function to a command. The run function calls send for each object
+// in the files. send returns the review, which -o prints, and table rows. Each row contains
+// tab-separated cells without the name, which is the first column.
 func (o *sccReview) command(factory util.Factory, command *cobra.Command, headings string,
 	send func(context.Context, corev1.PodTemplateSpec) (runtime.Object, []string, error)) *cobra.Command {
 	o.print = genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)
@@ -116,7 +116,7 @@ func (o *sccReview) command(factory util.Factory, command *cobra.Command, headin
 func (o *sccReview) check(command *cobra.Command) error {
 	account, err := command.Flags().GetString("serviceaccount")
 	switch {
-	case err != nil: // scc-review accepts several accounts and does not have --user
+	case err != nil: // scc-review has no --user flag and accepts several accounts
 		return nil
 	case account != "" && o.user != "":
 		return util.UsageErrorf(command, "--user and --serviceaccount are mutually exclusive")
@@ -172,11 +172,11 @@ func writeRows(out io.Writer, name string, rows []string) {
 	}
 }
 
-// goField matches a field in its Go spelling, such as .AllowedBy in {.status.AllowedBy.name}.
+// goField matches a field name in Go's spelling, such as .AllowedBy in {.status.AllowedBy.name}.
 var goField = regexp.MustCompile(`\.[A-Z]`)
 
-// printObject prints a review. As in OpenShift 3, JSONPath expressions can use the Go spelling of
-// fields.
+// printObject prints a review. As in OpenShift 3, field names in a JSONPath expression can have
+// Go's spelling.
 func (o *sccReview) printObject(object runtime.Object) error {
 	if strings.HasPrefix(*o.print.OutputFormat, "jsonpath=") {
 		*o.print.OutputFormat = goField.ReplaceAllStringFunc(*o.print.OutputFormat, strings.ToLower)
@@ -188,8 +188,8 @@ func (o *sccReview) printObject(object runtime.Object) error {
 	return printer.PrintObj(object, o.Out)
 }
 
-// subject reviews a pod template for the selected user, groups or service account. The default is
-// the current user.
+// subject requests a review of a pod template for the selected user, groups or service account. By
+// default, it requests a review for the current user.
 func (o *sccReview) subject(ctx context.Context, template corev1.PodTemplateSpec, account bool) (runtime.Object, []string, error) {
 	if o.user == "" && len(o.groups) == 0 && !account {
 		response := &securityv1.PodSecurityPolicySelfSubjectReview{
@@ -202,7 +202,7 @@ func (o *sccReview) subject(ctx context.Context, template corev1.PodTemplateSpec
 	return o.subjectAs(ctx, template, o.user)
 }
 
-// subjectAs reviews a pod template for a user and the groups.
+// subjectAs requests a review of a pod template for a user and the selected groups.
 func (o *sccReview) subjectAs(ctx context.Context, template corev1.PodTemplateSpec, user string) (runtime.Object, []string, error) {
 	response := &securityv1.PodSecurityPolicySubjectReview{
 		TypeMeta: securityType("PodSecurityPolicySubjectReview"),
@@ -212,7 +212,7 @@ func (o *sccReview) subjectAs(ctx context.Context, template corev1.PodTemplateSp
 	return response, []string{allowedBy(response.Status)}, err
 }
 
-// review reviews a pod template for service accounts.
+// review requests a review of a pod template for service accounts.
 func (o *sccReview) review(ctx context.Context, template corev1.PodTemplateSpec) (runtime.Object, []string, error) {
 	response := &securityv1.PodSecurityPolicyReview{
 		TypeMeta: securityType("PodSecurityPolicyReview"),
@@ -232,7 +232,7 @@ func securityType(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: securityv1.GroupVersion.String(), Kind: kind}
 }
 
-// none replaces the name of the constraints if no constraints accept the pod.
+// none is printed instead of the name of the constraints if no constraints accept the pod.
 const none = "<none>"
 
 func allowedBy(status securityv1.PodSecurityPolicySubjectReviewStatus) string {
@@ -242,7 +242,7 @@ func allowedBy(status securityv1.PodSecurityPolicySubjectReviewStatus) string {
 	return status.AllowedBy.Name
 }
 
-// accountOf returns a service account's name. The argument can also be the account's user name.
+// accountOf returns the name of a service account. name is the account's name or user name.
 func accountOf(name string) string {
 	if _, account, err := serviceaccount.SplitUsername(name); err == nil {
 		return account
@@ -257,7 +257,8 @@ func accountsOf(names []string) (accounts []string) {
 	return accounts
 }
 
-// podTemplateOf returns an object's pod template. It converts a pod to a template.
+// podTemplateOf returns an object's pod template. For a pod, it returns a template with the content
+// of the pod.
 func podTemplateOf(object *unstructured.Unstructured) (template corev1.PodTemplateSpec, err error) {
 	if object.GetKind() == "Pod" {
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &template)

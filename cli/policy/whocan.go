@@ -18,7 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// newWhoCan returns `who-can`, which lists the users and groups that can perform an action.
+// newWhoCan returns the `who-can` command, which lists the users and groups that are allowed to
+// perform an action.
 func newWhoCan(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	w := &whoCan{factory: factory, IOStreams: streams}
 	command := &cobra.Command{

@@ -10,8 +10,8 @@ import (
 // contextInUse is the namespace and server of the selected context.
 type contextInUse struct{ namespace, server string }
 
-// useContext makes a kubeconfig context the current one. It returns nil if the context does not
-// exist.
+// useContext makes a context in the kubeconfig the current context. If the context does not exist,
+// it returns nil.
 func useContext(factory util.Factory, name string) (*contextInUse, error) {
 	loader := factory.ToRawKubeConfigLoader()
 	config, err := loader.RawConfig()

@@ -53,8 +53,8 @@ You can add applications to this project with the 'new-app' command. For example
 to serve your own page.
 `
 
-// requestProject requests a project. It first checks whether the user may request projects, because
-// the response to this check contains the administrator's message.
+// requestProject requests a project. Before that, it checks whether the user is allowed to request
+// projects, because only the response to this check contains the administrator's message.
 func requestProject(ctx context.Context, factory util.Factory, request *projectv1.ProjectRequest) error {
 	client, err := factory.DynamicClient()
 	if err != nil {

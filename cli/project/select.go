@@ -83,7 +83,7 @@ func (s *selection) run(ctx context.Context) error {
 	return nil
 }
 
-// print prints a message. With --short, it prints only the name.
+// print prints a message. If --short is set, it prints only the name.
 func (s *selection) print(name, format string, values ...any) {
 	if s.short {
 		fmt.Fprintln(s.Out, name)
@@ -92,8 +92,8 @@ func (s *selection) print(name, format string, values ...any) {
 	fmt.Fprintf(s.Out, format, values...)
 }
 
-// seesProject returns an error unless the user can see a project. Missing and hidden projects cause
-// the same error.
+// seesProject returns an error if the user cannot see a project. The error for a hidden project is
+// the same as for a project that does not exist.
 func seesProject(ctx context.Context, factory util.Factory, name string) error {
 	client, err := factory.DynamicClient()
 	if err != nil {

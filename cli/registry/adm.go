@@ -18,8 +18,9 @@ import (
 	"k8s.io/kubectl/pkg/scheme"
 )
 
-// registrySettings maps the flags of OpenShift 3's `oc adm registry` to the corresponding settings,
-// or to the reason why no setting exists. The text is empty for flags that select no setting.
+// registrySettings maps flags of OpenShift 3's `oc adm registry` to texts. A text contains the
+// corresponding setting, or the reason why there is no setting. It is empty if the flag does not
+// select a setting.
 var registrySettings = map[string]string{
 	"mount-host":               "set slipway.registry.directory of the MasterConfig",
 	"volume":                   "set slipway.registry.directory of the MasterConfig, with the volume mounted there",
@@ -46,9 +47,9 @@ var registrySettings = map[string]string{
 	"disable-service-creation": "the service always exists",
 }
 
-// NewAdm returns the `oc adm registry` command. OpenShift 3's command deploys a registry. In
-// Slipway, every cluster has a registry, so the command prints the registry's address and the
-// settings that correspond to the flags.
+// NewAdm returns the `oc adm registry` command. OpenShift 3's command deploys a registry. Because
+// every Slipway cluster already has a registry, this command only prints the registry's address and
+// the settings that correspond to the flags.
 func NewAdm(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	print := genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)
 	command := &cobra.Command{

@@ -1,5 +1,5 @@
-// Package registry implements `oc registry` and `oc adm registry`, which find the cluster's image
-// registry and log in to it.
+// Package registry implements `oc registry` and `oc adm registry`. These commands print the address
+// of the cluster's image registry and log in to it.
 package registry
 
 import (
@@ -42,15 +42,15 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return registry
 }
 
-// registryNames contains the registry's addresses: internal for pods and nodes, public (which can
-// be empty) for other clients, and direct on the API server's host.
+// registryNames contains the registry's addresses. internal is for pods and nodes. public is for
+// other clients and can be empty. direct is on the API server's host.
 type registryNames struct{ internal, public, direct string }
 
-// lookupTimeout is the maximum time to resolve a host name.
+// lookupTimeout is the timeout for resolving a host name.
 const lookupTimeout = 2 * time.Second
 
-// preferred returns the first address that this machine can resolve: public, or else internal. If
-// it can resolve neither address, preferred returns the direct address.
+// preferred returns the public address if this machine can resolve it, otherwise the internal
+// address. If this machine can resolve neither address, preferred returns the direct address.
 func (n registryNames) preferred(ctx context.Context) string {
 	for _, address := range []string{n.public, n.internal} {
 		if address != "" && resolves(ctx, address) {
@@ -60,7 +60,7 @@ func (n registryNames) preferred(ctx context.Context) string {
 	return n.direct
 }
 
-// resolves reports whether the host in an address resolves to an IP address.
+// resolves reports whether the host in address can be resolved to an IP address.
 func resolves(ctx context.Context, address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -72,8 +72,8 @@ func resolves(ctx context.Context, address string) bool {
 	return err == nil && len(addresses) > 0
 }
 
-// directAddress returns the registry's address on the API server's host, for which the registry's
-// certificate is valid. It returns internal if server or internal cannot be parsed.
+// directAddress returns the registry's address on the API server's host, which the registry's
+// certificate also covers. It returns internal if it cannot parse server or internal.
 func directAddress(server, internal string) string {
 	_, port, err := net.SplitHostPort(internal)
 	parsed, parseErr := url.Parse(server)
@@ -169,14 +169,14 @@ func connect(factory util.Factory) (*rest.Config, string) {
 	return config, namespace
 }
 
-// Find returns the internal address of the cluster's registry, for pods and nodes.
+// Find returns the internal address of the cluster's registry, which pods and nodes use.
 func Find(ctx context.Context, config *rest.Config, namespace string) (string, error) {
 	names, err := findRegistry(ctx, config, namespace)
 	return names.internal, err
 }
 
-// findRegistry returns the registry's addresses. It creates an image stream in a dry run and reads
-// the addresses from its status.
+// findRegistry returns the registry's addresses. It gets them from the status of an image stream
+// that it creates in a dry run.
 func findRegistry(ctx context.Context, config *rest.Config, namespace string) (registryNames, error) {
 	client, err := imageclient.NewForConfig(config)
 	if err != nil {
@@ -254,8 +254,8 @@ func (l *registryLogin) run(ctx context.Context, config *rest.Config, namespace 
 		switch {
 		case err == nil:
 		case !chosen && errors.As(err, &unresolved):
-			// This is not an error, because the registry's name might resolve only on the cluster's
-			// hosts.
+			// This is not an error, because it is possible that only the cluster's hosts can
+			// resolve the registry's name.
 			fmt.Fprintf(l.errOut, "note: the credentials are not checked, because %s does not resolve on this machine\n", l.host)
 		default:
 			return fmt.Errorf("unable to check your credentials - pass --skip-check to bypass this error: %w", err)

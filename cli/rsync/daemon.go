@@ -15,11 +15,11 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// daemonScript runs an rsync daemon in the container until its standard input is closed, for
-// example because the client was killed. The first line of the input is the password of the user
-// "oc". The password keeps out the pod's other containers. The arguments are ports, and the script
-// uses the first free port. When the daemon responds, the script prints the port and the working
-// directory.
+// daemonScript runs an rsync daemon in the container until standard input is closed, which also
+// happens when the client is killed. The first line of standard input is the password of the user
+// "oc", which prevents the pod's other containers from using the daemon. The arguments are ports,
+// of which the script uses the first free port. When the daemon responds, the script prints the
+// port and the working directory.
 const daemonScript = `set -e
 read -r password
 directory=$(mktemp -d)
@@ -45,18 +45,19 @@ done
 echo 'no rsync daemon could be started' >&2
 exit 1`
 
-// daemon describes an rsync daemon in the container: its port on the container's loopback
-// interface, the working directory for relative paths, and the password of the user "oc".
+// daemon describes an rsync daemon in the container. port is on the container's loopback interface.
+// directory is the working directory, to which relative paths refer. password is the password of
+// the user "oc".
 type daemon struct {
 	port                int
 	directory, password string
 }
 
-// forwarder forwards a port on this machine's loopback interface to a pod's port while the function
-// use runs, and passes the local port to that function.
+// forwarder forwards a port on this machine's loopback interface to a pod's port. It calls use with
+// the local port, and forwards connections until use returns.
 type forwarder func(ctx context.Context, port int, use func(local int) error) error
 
-// byDaemon copies files with a temporary rsync daemon in the container and a forwarded port.
+// byDaemon copies files with a temporary rsync daemon in the container, through a forwarded port.
 func (s *sync) byDaemon(ctx context.Context) error {
 	return s.withDaemon(ctx, func(d daemon) error {
 		return s.forward(ctx, d.port, func(local int) error {
@@ -65,12 +66,12 @@ func (s *sync) byDaemon(ctx context.Context) error {
 	})
 }
 
-// withDaemon starts a daemon, calls the function use, and stops the daemon.
+// withDaemon starts a daemon, calls use, and then stops the daemon.
 func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err error) {
 	d := daemon{password: rand.Text()}
 	command := []string{"sh", "-c", daemonScript, "rsync-daemon"}
 	for range 8 {
-		// Use ports below the ephemeral port range, because no outgoing connection occupies them.
+		// Outgoing connections do not use ports below the ephemeral port range.
 		command = append(command, strconv.Itoa(20000+mathrand.IntN(10000)))
 	}
 	in, stdin := io.Pipe()
@@ -89,7 +90,7 @@ func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err erro
 			err = fmt.Errorf("end the rsync daemon in the container: %w", end)
 		}
 	}()
-	// If this write fails, reading the line also fails.
+	// If this write fails, the script prints no line, and ReadSlice fails.
 	_, _ = io.WriteString(stdin, d.password+"\n")
 	line, err := bufio.NewReaderSize(stdout, 8192).ReadSlice('\n')
 	if err == nil {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// local is a forwarder for tests. It does not change the port, because in tests this machine is the
-// container.
+// local is a forwarder for tests. It does not forward the port, because the tests use this machine
+// as the container.
 func local(_ context.Context, port int, use func(int) error) error { return use(port) }
 
 func TestDaemonCopiesBothWays(t *testing.T) {

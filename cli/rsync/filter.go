@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// filter selects the files to copy. Its patterns are those of rsync, without `**`: a pattern with a
-// trailing slash matches only directories, a pattern with a leading slash matches the whole path,
+// filter selects the files to copy. Its patterns are rsync's patterns without `**`. A pattern with
+// a trailing slash matches only directories. A pattern with a leading slash matches the whole path,
 // and any other pattern matches the end of a path. Includes take precedence over excludes.
 type filter struct{ include, exclude []string }
 

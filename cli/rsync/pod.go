@@ -22,11 +22,11 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// pod identifies a container. An empty container means kubectl's default container.
+// pod identifies a container in a pod. If container is empty, it is kubectl's default container.
 type pod struct{ namespace, name, container string }
 
-// connect returns functions that run commands in the container and forward ports to the pod. It
-// returns an error if the pod is not running.
+// connect returns a function that runs commands in the container, and a function that forwards
+// ports to the pod. It returns an error if the pod is not running.
 func (p pod) connect(ctx context.Context, factory util.Factory) (inContainer, forwarder, error) {
 	clients, err := factory.KubernetesClientSet()
 	if err != nil {
@@ -60,8 +60,8 @@ func (p pod) connect(ctx context.Context, factory util.Factory) (inContainer, fo
 	}, nil
 }
 
-// forward forwards a port on this machine to a pod's port while the function use runs. to is the
-// URL of the pod's port-forward subresource.
+// forward forwards a port on this machine to a pod's port until use returns. to is the URL of the
+// pod's port-forward subresource.
 func forward(ctx context.Context, config *rest.Config, to *url.URL, port int, use func(local int) error) error {
 	dialer, err := dial(config, to)
 	if err != nil {
@@ -91,8 +91,8 @@ func forward(ctx context.Context, config *rest.Config, to *url.URL, port int, us
 	return use(int(local[0].Local))
 }
 
-// dial returns a dialer that uses WebSockets. Like kubectl, it falls back to SPDY if the server
-// does not support WebSockets.
+// dial returns a dialer that uses WebSockets. Like kubectl, the dialer falls back to SPDY if the
+// server does not support WebSockets.
 func dial(config *rest.Config, to *url.URL) (httpstream.Dialer, error) {
 	transport, upgrader, err := spdy.RoundTripperFor(config)
 	if err != nil {
@@ -108,7 +108,8 @@ func dial(config *rest.Config, to *url.URL) (httpstream.Dialer, error) {
 	}), nil
 }
 
-// remoteShell returns the `oc rsh` command that rsync runs, with command's connection flags.
+// remoteShell returns the `oc rsh` command that rsync runs. The command has the same connection
+// flags as command.
 func remoteShell(namespace, container string, command *cobra.Command) []string {
 	words := os.Args[:1]
 	if len(os.Args) > 1 && os.Args[1] == "oc" { // this program is slipway, which contains the client

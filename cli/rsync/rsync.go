@@ -2,7 +2,8 @@
 // this machine and the container have rsync, it runs rsync through `oc rsh` or with a daemon in the
 // container. Otherwise, it uses tar.
 //
-// Data from a container is not trusted: nothing is written outside the destination directory.
+// The package does not trust data from a container, and never writes files outside the destination
+// directory.
 //
 // The flags follow OpenShift 3.11's client. A trailing slash has the same meaning as in rsync(1).
 package rsync
@@ -40,7 +41,7 @@ type sync struct {
 // inContainer runs a command in the container, and returns an error if the command fails.
 type inContainer func(ctx context.Context, command []string, streams genericiooptions.IOStreams) error
 
-// place is a directory on this machine (pod is empty) or in a container.
+// place is a directory in a container or, if pod is empty, on this machine.
 type place struct{ pod, path string }
 
 // New returns the `oc rsync` command.
@@ -110,7 +111,8 @@ func (s *sync) read(args []string) error {
 	return err
 }
 
-// readPlace parses PATH or POD:PATH. Text with a slash before the first colon is a PATH.
+// readPlace parses PATH or POD:PATH. If there is a slash before the first colon, the text is a
+// PATH.
 func readPlace(text string) place {
 	pod, name, ok := strings.Cut(text, ":")
 	if !ok || strings.ContainsAny(pod, `/\`) {
@@ -130,8 +132,8 @@ func (p place) String() string {
 	return p.pod + ":" + p.path
 }
 
-// base returns a source directory's name in the destination, or "" if only the directory's contents
-// are copied.
+// base returns the name that a source directory gets in the destination. It returns "" if only the
+// content of the directory is copied.
 func (p place) base() string {
 	if name := path.Base(p.path); !strings.HasSuffix(p.path, "/") && name != "." && name != ".." {
 		return name
@@ -139,8 +141,8 @@ func (p place) base() string {
 	return ""
 }
 
-// run copies files once or, with --watch, also after each change. shell is the command that rsync
-// runs to connect to the container.
+// run copies files once and, if --watch is set, after each later change. shell is the command that
+// rsync runs to connect to the container.
 func (s *sync) run(ctx context.Context, shell []string) error {
 	copy := func() error { return s.byTar(ctx) }
 	byRsync, err := s.canRsync(ctx)
@@ -160,8 +162,8 @@ func (s *sync) run(ctx context.Context, shell []string) error {
 	return copy()
 }
 
-// canRsync reports whether to use rsync. Its error says whether this machine or the container lacks
-// rsync.
+// canRsync reports whether rsync can be used. If not, its error contains the reason: either this
+// machine or the container does not have rsync.
 func (s *sync) canRsync(ctx context.Context) (bool, error) {
 	if s.strategy == "tar" {
 		return false, nil
@@ -179,13 +181,13 @@ func (s *sync) canRsync(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// byRsync copies files with rsync, which runs shell to reach the container.
+// byRsync copies files with rsync. rsync runs shell to connect to the container.
 func (s *sync) byRsync(ctx context.Context, shell []string) error {
 	return s.rsync(ctx, nil, s.arguments(s.from.String(), s.to.String(), "--blocking-io", "--rsh="+quote(shell)))
 }
 
-// quote quotes the words of a remote shell command, because rsync splits the command at unquoted
-// spaces.
+// quote quotes the words of a remote shell command, because rsync splits the command at spaces
+// outside quotes.
 func quote(words []string) string {
 	var quoted []string
 	for _, word := range words {

@@ -26,8 +26,8 @@ func container(directory string) inContainer {
 		command := exec.CommandContext(ctx, words[0], words[1:]...)
 		command.Dir, command.Stdout, command.Stderr = directory, streams.Out, streams.ErrOut
 		if streams.In != nil {
-			// Use a pipe so that, as on the server, the command's end is reported even if the rest of the
-			// input is never read.
+			// Use a pipe, so that the function returns when the command exits, as on the server,
+			// even if the rest of the input is never read.
 			stdin, err := command.StdinPipe()
 			if err != nil {
 				return err
@@ -71,7 +71,8 @@ func tree(t *testing.T, directory string) map[string]string {
 	return all
 }
 
-// write creates files from a map in the format of tree, and returns the directory.
+// write creates files from a map that has the same format as tree's result. It returns the
+// directory.
 func write(t *testing.T, directory string, files map[string]string) string {
 	t.Helper()
 	for name, content := range files {
@@ -161,7 +162,7 @@ func TestPermissionsAndTimesAreCopied(t *testing.T) {
 	}
 }
 
-// download returns a sync that receives content as the archive from the container.
+// download returns a sync for which the container sends content as the archive.
 func download(t *testing.T, content []byte, dir string) *sync {
 	s := &sync{from: place{"web", "/data/"}, to: place{path: dir}, IOStreams: genericiooptions.IOStreams{Out: t.Output(), ErrOut: t.Output()}}
 	s.in = func(_ context.Context, _ []string, streams genericiooptions.IOStreams) error {

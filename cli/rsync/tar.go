@@ -18,7 +18,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// byTar copies files as a tar archive, which tar creates or unpacks in the container.
+// byTar copies files in a tar archive. tar creates or unpacks the archive in the container.
 func (s *sync) byTar(ctx context.Context) error {
 	if s.from.pod != "" {
 		return s.download(ctx)
@@ -26,10 +26,10 @@ func (s *sync) byTar(ctx context.Context) error {
 	return s.upload(ctx)
 }
 
-// upload sends the local directory as an archive, which tar unpacks in the container.
+// upload sends the local directory as a tar archive. tar unpacks the archive in the container.
 func (s *sync) upload(ctx context.Context) error {
-	// The archive contains no owners. It has no entry for the destination itself, which another
-	// user might own.
+	// The archive contains no owners, and no entry for the destination itself, because another user
+	// might own the destination.
 	unpack := []string{"/bin/sh", "-c", `mkdir -p "$0" && exec tar -C "$0" -xof -`, inside(s.to.path)}
 	reader, writer := io.Pipe()
 	names := map[string]bool{}
@@ -44,7 +44,7 @@ func (s *sync) upload(ctx context.Context) error {
 		if err != nil {
 			err = fmt.Errorf("unpack in the container: %w", err)
 		}
-		reader.CloseWithError(err) // pack then returns the same error
+		reader.CloseWithError(err) // makes pack return the same error
 		return err
 	})
 	if err := work.Wait(); err != nil || !s.remove {
@@ -139,7 +139,8 @@ func plain(mode fs.FileMode) fs.FileMode {
 	return 0o644
 }
 
-// removeThere deletes files in the container that are neither in names nor excluded by the filter.
+// removeThere deletes the files in the container that names does not contain, except files that the
+// filter excludes.
 func (s *sync) removeThere(ctx context.Context, names map[string]bool) error {
 	root := path.Join(inside(s.to.path), s.from.base())
 	var buf bytes.Buffer
@@ -164,8 +165,8 @@ func (s *sync) removeThere(ctx context.Context, names map[string]bool) error {
 	return nil
 }
 
-// surplus returns the files to delete: all files that are not in names, except excluded files and
-// their parent directories.
+// surplus returns the files to delete. These are all files that names does not contain, except
+// excluded files and their parent directories.
 func (s *sync) surplus(files []string, names map[string]bool) (stale []string) {
 	remaining := map[string]bool{}
 	for _, name := range files {
@@ -223,7 +224,7 @@ func (s *sync) download(ctx context.Context) error {
 	return u.removeHere()
 }
 
-// removeHere deletes local files that were neither received nor excluded by the filter.
+// removeHere deletes the local files that were not received, except files that the filter excludes.
 func (u *unpacker) removeHere() error {
 	start := "."
 	if base := u.sync.from.base(); base != "" {
@@ -247,8 +248,8 @@ func (u *unpacker) removeHere() error {
 	return nil
 }
 
-// printFile prints a file name if --progress is set. It quotes the name, because the container can
-// choose it.
+// printFile prints a file name if --progress is set. It quotes the name, because the container
+// determines it.
 func (s *sync) printFile(text string) {
 	if s.progress {
 		fmt.Fprintf(s.Out, "%q\n", text)

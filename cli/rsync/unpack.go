@@ -10,9 +10,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/archive"
 )
 
-// unpacker extracts an archive from a container to a local directory. The archive can be malicious:
-// the unpacker writes nothing through links, creates no link that points outside the directory, and
-// skips entries of other types.
+// unpacker extracts an archive from a container to a local directory. Because the archive can be
+// malicious, the unpacker does not follow links, does not create links that point outside the
+// directory, and skips entries of other types.
 type unpacker struct {
 	sync *sync
 	root *os.Root
@@ -20,7 +20,7 @@ type unpacker struct {
 	names map[string]bool
 }
 
-// extract reads an archive to its end.
+// extract reads an archive to its end and unpacks the selected entries.
 func (u *unpacker) extract(in io.Reader) error {
 	extractor := archive.Extractor{
 		Root: u.root, LocalLinks: true, Select: u.selects, Mode: u.mode,
@@ -32,11 +32,12 @@ func (u *unpacker) extract(in io.Reader) error {
 	if err := extractor.Extract(in); err != nil {
 		return fmt.Errorf("unpack the container's archive: %w", err)
 	}
-	_, err := io.Copy(io.Discard, in) // tar pads its last block
+	_, err := io.Copy(io.Discard, in) // tar pads the archive after the last entry
 	return err
 }
 
-// selects reports whether to write an entry. Existing local directories keep their permissions.
+// selects reports whether to extract an entry. It does not select existing local directories, so
+// that they keep their permissions.
 func (u *unpacker) selects(name string, header *tar.Header) (bool, error) {
 	isDir := header.Typeflag == tar.TypeDir
 	if name == "." || !u.sync.filter.keeps(name, isDir) {

@@ -15,9 +15,9 @@ import (
 // files that are written together are copied together.
 const quietPeriod = 500 * time.Millisecond
 
-// watch copies immediately, and again after every change below a directory, until ctx is done. It
-// returns an error from the first copy, but only reports errors from later copies, because a file
-// can vanish while it is being copied.
+// watch copies files immediately, and again after each change below a directory, until ctx is done.
+// It returns an error of the first copy. It only reports errors of later copies, because a file can
+// be deleted while it is being copied.
 func watch(ctx context.Context, directory string, copy func() error, report func(error)) error {
 	for first := true; ; first = false {
 		changes, err := watchTree(directory) // watch before the copy, so that no change is missed
@@ -60,7 +60,7 @@ func watchTree(directory string) (*fsnotify.Watcher, error) {
 	return changes, nil
 }
 
-// waitForChange waits for a change, and then until no change has occurred for quietPeriod.
+// waitForChange waits for a change, and then until there have been no changes for quietPeriod.
 func waitForChange(ctx context.Context, changes *fsnotify.Watcher) error {
 	var timer <-chan time.Time
 	for {

@@ -25,7 +25,7 @@ import (
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 )
 
-// session contains kubectl's flags for attaching to the container.
+// session contains the values of kubectl's flags for attaching to a container.
 type session struct {
 	attach, stdin, tty, remove bool
 	// leaveOpen keeps the container's standard input open after the session.
@@ -51,8 +51,8 @@ func readSession(command *cobra.Command) (session, error) {
 	return s, err
 }
 
-// checkDryRun returns an error if --attach is combined with a dry run, which creates no container
-// to attach to.
+// checkDryRun returns an error if --attach is combined with a dry run, because a dry run does not
+// create a container.
 func (s session) checkDryRun(dry bool) error {
 	if s.attach && dry {
 		return errors.New("--dry-run can't be used with attached containers options (--attach, --stdin, or --tty): it creates nothing")
@@ -60,7 +60,8 @@ func (s session) checkDryRun(dry bool) error {
 	return nil
 }
 
-// check returns an error if flags cannot be combined, or if the generator does not support them.
+// check returns an error if some flags cannot be combined, or if the generator does not support
+// them.
 func (s session) check(generator string, replicas int32, dry bool) error {
 	if err := s.checkDryRun(dry); err != nil {
 		return err
@@ -78,8 +79,8 @@ func (s session) check(generator string, replicas int32, dry bool) error {
 	return nil
 }
 
-// open waits for an object's first pod and attaches to it. If the pod has already terminated, it
-// prints the pod's log.
+// open waits for the first pod of an object and attaches to it. If the pod has already terminated,
+// open prints the pod's log instead.
 func (s session) open(ctx context.Context, factory util.Factory, streams genericiooptions.IOStreams, name string, object runtime.Object) error {
 	config, err := factory.ToRESTConfig()
 	if err != nil {
@@ -108,8 +109,7 @@ func (s session) open(ctx context.Context, factory util.Factory, streams generic
 	return o.Run()
 }
 
-// started waits until all of a pod's containers are running or the pod has terminated. It returns
-// the pod.
+// started returns a pod when all of its containers are running or the pod has terminated.
 func started(ctx context.Context, pods coreclient.PodInterface, name string) (*corev1.Pod, error) {
 	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	changes := &cache.ListWatch{

@@ -34,7 +34,8 @@ type request struct {
 	overrides util.OverrideOptions
 }
 
-// read reads the name, the image, the command and kubectl's pod flags.
+// read reads the name, the image and the command from the arguments, and the pod's fields from
+// kubectl's flags.
 func (w *request) read(args []string) error {
 	command, flags := w.command, w.command.Flags()
 	image := util.GetFlagString(command, "image")
@@ -94,7 +95,7 @@ func (w *request) read(args []string) error {
 	return nil
 }
 
-// labels parses NAME=VALUE,NAME=VALUE.
+// labels parses labels in the form NAME=VALUE,NAME=VALUE.
 func labels(text string) (map[string]string, error) {
 	if text == "" {
 		return nil, nil
@@ -103,7 +104,7 @@ func labels(text string) (map[string]string, error) {
 	return read, err
 }
 
-// objects returns the objects to create: the workload and, with --expose, its service.
+// objects returns the objects to create. These are the workload and, if --expose is set, a service.
 func (w *request) objects() ([]runtime.Object, error) {
 	meta := metav1.ObjectMeta{Name: w.name, Labels: w.labels}
 	var object, empty runtime.Object
@@ -140,8 +141,8 @@ func (w *request) objects() ([]runtime.Object, error) {
 	}}}, nil
 }
 
-// job returns a job spec. It replaces the Always restart policy, which jobs do not allow, with
-// OnFailure.
+// job returns a job spec. If the restart policy is Always, which jobs do not support, job replaces
+// it with OnFailure.
 func (w *request) job() batchv1.JobSpec {
 	template := w.pod.DeepCopy()
 	if template.Spec.RestartPolicy == corev1.RestartPolicyAlways {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// podFlags contains flags of OpenShift 3's `oc run` that `kubectl run` no longer has.
+// podFlags contains the flags that OpenShift 3's `oc run` has, but `kubectl run` no longer has.
 type podFlags struct {
 	limits, requests, account string
 	hostPort                  int32
@@ -26,7 +26,7 @@ func (p *podFlags) add(flags *pflag.FlagSet) {
 	flags.Int32Var(&p.hostPort, "hostport", 0, "Port of the host for --port.")
 }
 
-// apply sets the fields of a pod with a single container.
+// apply sets the fields that correspond to the flags. pod must have a single container.
 func (p podFlags) apply(pod *corev1.PodSpec) (err error) {
 	container := &pod.Containers[0]
 	if container.Resources.Limits, err = quantities(p.limits); err != nil {
@@ -46,7 +46,7 @@ func (p podFlags) apply(pod *corev1.PodSpec) (err error) {
 	return nil
 }
 
-// quantities parses RESOURCE=QUANTITY,RESOURCE=QUANTITY.
+// quantities parses quantities in the form RESOURCE=QUANTITY,RESOURCE=QUANTITY.
 func quantities(text string) (corev1.ResourceList, error) {
 	if text == "" {
 		return nil, nil
@@ -63,7 +63,7 @@ func quantities(text string) (corev1.ResourceList, error) {
 	return list, nil
 }
 
-// overrides sets the same fields as apply, through kubectl's --overrides flag.
+// overrides sets the same fields as apply. It does so with kubectl's --overrides flag.
 func (p podFlags) overrides(command *cobra.Command, pod corev1.PodSpec) error {
 	if p == (podFlags{}) {
 		return nil

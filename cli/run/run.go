@@ -1,5 +1,5 @@
 // Package run implements `oc run`. kubectl's command creates only pods. As in OpenShift 3.11, this
-// command can also create a deployment config, which is the default, a job or a cron job.
+// command creates a deployment config by default, and can also create a job or a cron job.
 //
 // The flags and generators follow OpenShift 3.11's client.
 package run
@@ -68,7 +68,7 @@ With --attach, -i or -t, the default is a pod. If a generator is set, the comman
 	return command
 }
 
-// generators returns the documented values of --generator. choose also accepts older versions of
+// generators returns the documented values of --generator. choose also accepts earlier versions of
 // these values.
 func generators() []string {
 	return []string{configGenerator, podGenerator, jobGenerator, cronGenerator, deploymentGenerator, controllerGenerator}
@@ -77,7 +77,7 @@ func generators() []string {
 // choose determines the generator, and checks that it supports the flags.
 func (w *request) choose() (err error) {
 	flags := w.command.Flags()
-	restart, _ := flags.GetString("restart") // kubectl chooses a generator by this flag
+	restart, _ := flags.GetString("restart") // as in kubectl, this flag selects the generator
 	if w.session, err = readSession(w.command); err != nil {
 		return err
 	}
@@ -133,7 +133,8 @@ func (w *request) run(factory util.Factory, streams genericiooptions.IOStreams) 
 	return w.session.open(w.command.Context(), factory, streams, w.command.Parent().CommandPath()+" attach", objects[0])
 }
 
-// make creates the objects, and prints them unless the command attaches. A dry run creates nothing.
+// make creates the objects. It prints them unless the command attaches to a container. A dry run
+// does not create any objects.
 func (w *request) make(factory util.Factory, streams genericiooptions.IOStreams) (result []runtime.Object, err error) {
 	dry, err := util.GetDryRunStrategy(w.command)
 	if err != nil {

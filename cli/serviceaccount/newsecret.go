@@ -24,10 +24,10 @@ import (
 type newSecret struct {
 	factory util.Factory
 	genericiooptions.IOStreams
-	output *objects.Output // nil if the command has no flag -o
+	output *objects.Output // nil if the command has no -o flag
 
 	secret corev1.Secret
-	files  map[string]string // paths by key; empty paths are skipped
+	files  map[string]string // maps keys to paths; keys with an empty path are skipped
 }
 
 func (n *newSecret) run(ctx context.Context) error {
@@ -155,8 +155,8 @@ type basicAuth struct {
 	prompt                               bool
 }
 
-// complete prompts for the password with --prompt, and sets the secret's data. It returns an error
-// if neither a user nor a password is given.
+// complete sets the secret's data. If --prompt is set, it prompts for the password. It returns an
+// error if neither a user nor a password is given.
 func (b *basicAuth) complete(name string) (err error) {
 	if b.prompt && b.password != "" {
 		return errors.New("must provide either --prompt or --password flag")

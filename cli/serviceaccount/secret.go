@@ -92,8 +92,9 @@ func newSecretsUnlink(factory util.Factory, streams genericiooptions.IOStreams) 
 	}
 }
 
-// reportUnlinked returns an error if a secret does not exist, or if no secret was linked. It
-// returns the error for a deleted secret even though that secret has been unlinked.
+// reportUnlinked returns an error if a secret does not exist, or if no secret was linked. The
+// secret that does not exist might still have been linked, so it is unlinked even though there is
+// an error.
 func reportUnlinked(ctx context.Context, factory util.Factory, streams genericiooptions.IOStreams, args []string, linked bool) error {
 	a, err := accountOf(factory, afterType(args[0]))
 	if err != nil {
@@ -124,8 +125,8 @@ func pulls(account *corev1.ServiceAccount, secret string) bool {
 	return slices.ContainsFunc(account.ImagePullSecrets, func(s corev1.LocalObjectReference) bool { return s.Name == secret })
 }
 
-// changeAccount applies change to the service account args[0], once for each secret in the
-// remaining arguments. If exist is true, the secrets must exist.
+// changeAccount updates the service account args[0]. It calls change for each secret in the other
+// arguments. If exist is true, the secrets must exist.
 func changeAccount(ctx context.Context, factory util.Factory, args []string, exist bool, change func(*corev1.ServiceAccount, string)) error {
 	a, err := accountOf(factory, afterType(args[0]))
 	if err != nil {

@@ -35,7 +35,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return command
 }
 
-// account is the service account that a command operates on.
+// account identifies the service account that a command operates on.
 type account struct {
 	client          kubernetes.Interface
 	namespace, name string
@@ -83,8 +83,8 @@ func endLine(streams genericiooptions.IOStreams) {
 	}
 }
 
-// token returns a token from one of the account's secrets. If no secret contains a token, it
-// requests a token. lasting is false for a requested token, which expires.
+// token returns a token from one of the account's secrets. If none of them contains a token, it
+// requests a token, which expires. lasting reports whether the token is from a secret.
 func (a account) token(ctx context.Context) (token string, lasting bool, err error) {
 	if _, err := a.client.CoreV1().ServiceAccounts(a.namespace).Get(ctx, a.name, metav1.GetOptions{}); err != nil {
 		return "", false, err
@@ -134,7 +134,8 @@ func newNewToken(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 	return command
 }
 
-// newToken creates a token secret, waits until it contains a token, and returns the token.
+// newToken creates a token secret, waits until the server has added a token to it, and returns the
+// token.
 func (a account) newToken(ctx context.Context, labels map[string]string, timeout time.Duration) (token string, err error) {
 	if _, err := a.client.CoreV1().ServiceAccounts(a.namespace).Get(ctx, a.name, metav1.GetOptions{}); err != nil {
 		return "", err
@@ -215,8 +216,8 @@ func (o *kubeconfigOptions) run(ctx context.Context) error {
 	return err
 }
 
-// kubeconfig returns a kubeconfig with the current context of present. The user in the kubeconfig
-// is the account, with the token.
+// kubeconfig returns a kubeconfig that contains the current context of present. The user in this
+// kubeconfig is the account, with the given token.
 func (a account) kubeconfig(present api.Config, token, namespace string) ([]byte, error) {
 	if err := api.FlattenConfig(&present); err != nil {
 		return nil, err

@@ -15,15 +15,16 @@ import (
 	"k8s.io/kubectl/pkg/polymorphichelpers"
 )
 
-// triggerAnnotation is the workload annotation that contains the workload's image triggers as JSON.
+// triggerAnnotation is the annotation on workloads that contains the workload's image triggers in
+// JSON.
 const triggerAnnotation = "image.openshift.io/triggers"
 
-// containerOf matches the name or index of a container in a field path such as
-// spec.template.spec.containers[?(@.name=="web")].image.
+// containerOf matches a field path such as spec.template.spec.containers[?(@.name=="web")].image.
+// Its groups capture the name or the index of the container.
 var containerOf = regexp.MustCompile(`ontainers\[(?:\?\(@\.name\s*==\s*["']([^"']+)["']\)|(\d+))\]\.image$`)
 
-// workload returns the resource of an object with a trigger annotation, the path to its pod spec,
-// and its metadata. The metadata is nil for other kinds.
+// workload returns the resource of an object that can have a trigger annotation, the path to the
+// object's pod spec, and the object's metadata. For other kinds, the metadata is nil.
 func workload(object runtime.Object) (resource, template string, existing metav1.Object) {
 	switch o := object.(type) {
 	case *kubeappsv1.Deployment:
@@ -38,8 +39,8 @@ func workload(object runtime.Object) (resource, template string, existing metav1
 	return "", "", nil
 }
 
-// annotationTriggers reads the triggers in a workload's annotation. It keeps unknown fields. A
-// disabled config change trigger in a Deployment means that the Deployment is paused.
+// annotationTriggers parses the triggers in a workload's annotation, and keeps unknown fields. For
+// a Deployment, a disabled config change trigger means that the Deployment is paused.
 func annotationTriggers(object runtime.Object) (*definition, error) {
 	resource, template, head := workload(object)
 	if head == nil {

@@ -35,8 +35,8 @@ type backends struct {
 type share struct {
 	service string
 	value   int
-	// percent is set if value is a percentage of the combined weight of this service and another
-	// service. relative is set if value is added to the current value.
+	// percent means that value is a percentage of the combined weight of this service and another
+	// service. relative means that value is added to the current value.
 	percent, relative bool
 }
 
@@ -147,7 +147,7 @@ func readShare(arg string) (share, error) {
 	return share{service, value, percent, number[0] == '+' || number[0] == '-'}, nil
 }
 
-// change changes a route's backends.
+// change applies the flags and shares to a route's backends.
 func (b *backends) change(object runtime.Object) error {
 	route, ok := object.(*routev1.Route)
 	if !ok {
@@ -176,8 +176,8 @@ func (b *backends) change(object runtime.Object) error {
 	return nil
 }
 
-// backendsOf returns copies of a route's backends. The primary backend is the first. Each copy has
-// a weight.
+// backendsOf returns copies of a route's backends, beginning with the primary backend. It sets the
+// weight of backends that have none.
 func backendsOf(route *routev1.Route) (all []routev1.RouteTargetReference) {
 	for _, item := range append([]routev1.RouteTargetReference{route.Spec.To}, route.Spec.AlternateBackends...) {
 		weight := int32(defaultWeight)
@@ -193,9 +193,10 @@ func backend(kind, name string, weight int32) routev1.RouteTargetReference {
 	return routev1.RouteTargetReference{Kind: cmp.Or(kind, "Service"), Name: name, Weight: &weight}
 }
 
-// adjust changes the weight of one backend. A percentage applies to this backend and the primary
-// backend or, if this is the primary backend, the first alternate. The weights of the two backends
-// then add up to 100, and the other weights change in proportion.
+// adjust changes the weight of one backend. If the share is a percentage, it is the backend's share
+// of the combined weight of this backend and the primary backend. For the primary backend, the
+// first alternate backend is used instead. The weights of the two backends then add up to 100, and
+// the other weights are scaled accordingly.
 func adjust(all []routev1.RouteTargetReference, s share) error {
 	at := slices.IndexFunc(all, func(backend routev1.RouteTargetReference) bool { return backend.Name == s.service })
 	switch {
@@ -240,7 +241,7 @@ func adjust(all []routev1.RouteTargetReference, s share) error {
 // shrunkWeight is the largest weight after shrink has scaled the weights, as in OpenShift 3.
 const shrunkWeight = 200
 
-// shrink scales all weights down if any of them exceeds maxWeight. Weights above zero stay above
+// shrink scales all weights down if any weight exceeds maxWeight. A weight above zero remains above
 // zero.
 func shrink(all []routev1.RouteTargetReference) {
 	maximum := int32(0)

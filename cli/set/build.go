@@ -44,7 +44,7 @@ func newBuildSecret(factory util.Factory, streams genericiooptions.IOStreams) *c
 	return command
 }
 
-// read takes the secret's name from the last argument, and returns the other arguments.
+// read sets the secret's name to the last argument, and returns the other arguments.
 func (s *buildSecret) read(args []string) ([]string, error) {
 	unnamed := len(args) == 0 || strings.HasPrefix(args[len(args)-1], "bc/")
 	switch {

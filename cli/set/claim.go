@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// newClaim describes a claim that is created together with a volume.
+// newClaim contains the flags for a claim that is created together with a volume.
 type newClaim struct {
 	size, mode, class string
 	classSet          *pflag.Flag // --claim-class; an empty value selects no class
@@ -30,8 +30,8 @@ func (c *newClaim) addFlags(flags *pflag.FlagSet) {
 	c.classSet = flags.Lookup("claim-class")
 }
 
-// prepareClaim validates the flags for a new claim. It generates the claim's name if --claim-name
-// is not set.
+// prepareClaim validates the flags for a new claim. If --claim-name is not set, it generates the
+// claim's name.
 func (v *volume) prepareClaim() (err error) {
 	c := &v.newClaim
 	if c.size == "" {
@@ -62,7 +62,8 @@ func (v *volume) prepareClaim() (err error) {
 	return nil
 }
 
-// accessMode parses an access mode, or its short name in OpenShift 3.11 or in Kubernetes.
+// accessMode parses an access mode. It also accepts the short names of OpenShift 3.11 and
+// Kubernetes.
 func accessMode(text string) (corev1.PersistentVolumeAccessMode, error) {
 	switch strings.ToLower(text) {
 	case "readwriteonce", "rwo":
@@ -79,7 +80,7 @@ func accessMode(text string) (corev1.PersistentVolumeAccessMode, error) {
 
 // claimIn returns the claim to create in a namespace.
 func (v *volume) claimIn(namespace string) *corev1.PersistentVolumeClaim {
-	mode, _ := accessMode(v.newClaim.mode) // the value was validated before
+	mode, _ := accessMode(v.newClaim.mode) // prepareClaim has validated the mode
 	claim := &corev1.PersistentVolumeClaim{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: v.claim},
@@ -94,8 +95,8 @@ func (v *volume) claimIn(namespace string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
-// makeClaims creates the claim in each object's project, before the objects refer to it. It returns
-// an error if a claim with this name exists.
+// makeClaims creates the claim in the project of each object, before the objects refer to the
+// claim. It returns an error if a claim with the same name exists.
 func (v *volume) makeClaims(t *targets, command *cobra.Command, infos []*cliresource.Info) error {
 	dry, err := util.GetDryRunStrategy(command)
 	if err != nil || v.newClaim.size == "" || t.local || dry == util.DryRunClient {

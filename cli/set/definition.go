@@ -19,31 +19,31 @@ import (
 type definition struct {
 	// name identifies the object in the form TYPE/NAME, such as deploymentconfigs/web.
 	name, namespace string
-	// config is set if a change to the object's spec is a trigger. alwaysConfig is set if this
+	// config means that a change to the object's spec is a trigger. alwaysConfig means that this
 	// trigger cannot be disabled.
 	config, alwaysConfig bool
 	images               []imageTrigger
 	hooks                []hookTrigger
 	takesHooks           bool
-	refusal              string // why webhooks are not supported; the default is for a single object
-	// checkContainers returns an error if the image cannot be set in containers, a comma-separated
-	// list of names.
+	refusal              string // why webhooks are not supported; empty means the default reason
+	// checkContainers returns an error if the object does not support setting the image in
+	// containers, a comma-separated list of names.
 	checkContainers func(containers string) error
 	// store writes the triggers to the object.
 	store func(*definition) error
 }
 
-// imageTrigger is a trigger for new images of an image stream tag.
+// imageTrigger is a trigger that starts when an image stream tag gets a new image.
 type imageTrigger struct {
 	from       corev1.ObjectReference
 	containers string // comma-separated names
 	auto       bool
-	// absent is set if the build config has no trigger for the tag in its build strategy. An absent
-	// trigger is listed as disabled, and is stored if it is enabled.
+	// absent means that the build config has no trigger for the tag in its build strategy. An
+	// absent trigger is listed as disabled. It is stored only if it is enabled.
 	absent bool
 
-	// deployment, build and annotation contain the original trigger, with its last image. All are
-	// nil for a new trigger.
+	// deployment, build and annotation contain the original trigger, including its last image. At
+	// most one of them is set. All are nil for a new trigger.
 	deployment *appsv1.DeploymentTriggerImageChangeParams
 	build      *buildv1.ImageChangeTrigger
 	annotation map[string]any
@@ -55,7 +55,7 @@ type hookTrigger struct {
 	hook *buildv1.WebHookTrigger
 }
 
-// word returns the webhook type as list prints it.
+// word returns the name that list prints for the webhook's type.
 func (h hookTrigger) word() string {
 	if h.kind == buildv1.GenericWebHookBuildTriggerType {
 		return "webhook"
@@ -63,7 +63,8 @@ func (h hookTrigger) word() string {
 	return strings.ToLower(string(h.kind))
 }
 
-// secret returns the secret in the webhook's URL, or secret/NAME if a Secret contains it.
+// secret returns the secret in the webhook's URL. If the secret is stored in a Secret, it returns
+// secret/NAME instead.
 func (h hookTrigger) secret() string {
 	if h.hook.SecretReference != nil {
 		return "secret/" + h.hook.SecretReference.Name
@@ -71,7 +72,7 @@ func (h hookTrigger) secret() string {
 	return h.hook.Secret
 }
 
-// triggersOf reads the triggers of an object.
+// triggersOf returns an object's triggers.
 func triggersOf(object runtime.Object) (*definition, error) {
 	switch o := object.(type) {
 	case *appsv1.DeploymentConfig:
@@ -82,8 +83,8 @@ func triggersOf(object runtime.Object) (*definition, error) {
 	return annotationTriggers(object)
 }
 
-// hasContainers returns a function that returns an error unless all names are containers in the
-// object's pods.
+// hasContainers returns a function that checks a comma-separated list of names. The function
+// returns an error unless all names are names of containers in the object's pods.
 func hasContainers(object runtime.Object) func(string) error {
 	return func(names string) error {
 		if names == "" {
@@ -108,8 +109,8 @@ func hasContainers(object runtime.Object) func(string) error {
 	}
 }
 
-// containerField returns the pod spec field that contains a container, and whether the container
-// exists.
+// containerField returns the name of the pod spec field that contains a container, and reports
+// whether the container exists.
 func containerField(spec *corev1.PodSpec, name string) (field string, exists bool) {
 	named := func(c corev1.Container) bool { return c.Name == name }
 	switch {
@@ -134,7 +135,7 @@ func deploymentTriggers(dc *appsv1.DeploymentConfig) *definition {
 		}
 	}
 	d.store = func(d *definition) error {
-		all := appsv1.DeploymentTriggerPolicies{} // not nil, because nil would not be sent
+		all := appsv1.DeploymentTriggerPolicies{} // a nil list would be omitted from the request
 		if d.config {
 			all = append(all, appsv1.DeploymentTriggerPolicy{Type: appsv1.DeploymentTriggerOnConfigChange})
 		}
@@ -188,8 +189,8 @@ func buildTriggers(bc *buildv1.BuildConfig) *definition {
 	return d
 }
 
-// buildPolicies returns a build config's triggers. The trigger for the tag in the build strategy
-// does not contain the tag.
+// buildPolicies returns a build config's triggers. It omits the tag in the trigger for the build
+// strategy's own tag.
 func buildPolicies(bc *buildv1.BuildConfig, d *definition) []buildv1.BuildTriggerPolicy {
 	all := []buildv1.BuildTriggerPolicy{}
 	for _, hook := range d.hooks {

@@ -37,7 +37,7 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 		objects.WarnOfCommas(streams.ErrOut, "--env", values)
 		util.CheckErr(checkEnvNames(slices.Concat(args, values)))
 		util.CheckErr(changesEnv(command.Flags(), args, values))
-		if len(values) > 0 { // kubectl does not remove variables with --env
+		if len(values) > 0 { // kubectl's --env flag cannot remove variables
 			util.CheckErr(command.Flags().Lookup("env").Value.(pflag.SliceValue).Replace(nil))
 			args = append(args, values...)
 		}
@@ -48,8 +48,9 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 			util.CheckErr(command.Flags().Set("local", "true"))
 		}
 		changed, skipped := 0, 0
-		// Replace this function only while this command runs, because a BuildConfig has no
-		// container whose image `oc set image` could change.
+		// The replacement also supports BuildConfigs. It must be active only while this command
+		// runs, because `oc set image`, which uses the same function, does not support
+		// BuildConfigs.
 		update := polymorphichelpers.UpdatePodSpecForObjectFn
 		defer func() { polymorphichelpers.UpdatePodSpecForObjectFn = update }()
 		polymorphichelpers.UpdatePodSpecForObjectFn = func(object runtime.Object, change func(*corev1.PodSpec) error) (bool, error) {
@@ -61,7 +62,8 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 				return true, changeBuildEnv(&config.Spec.Strategy, change)
 			}
 			handled, err := update(object, change)
-			// An application's other objects, such as services, have no variables.
+			// Skip an application's other objects, such as services, because they have no
+			// variables.
 			if !handled && len(files) > 0 {
 				skipped++
 				return true, nil
@@ -88,11 +90,12 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 	return command
 }
 
-// used is the value that expectVersion stores in version on its first call.
+// used replaces the value of the flag after the first call of expectVersion, because the flag
+// applies to a single object.
 const used = "used"
 
 // expectVersion sets an object's resource version to the value of the flag, unless the flag is
-// empty. The server then rejects the change if the object has a different resource version.
+// empty. As a result, the server rejects the change if the object has a different resource version.
 func expectVersion(object runtime.Object, version *string) error {
 	if *version == "" {
 		return nil
@@ -109,7 +112,7 @@ func expectVersion(object runtime.Object, version *string) error {
 	return nil
 }
 
-// changesEnv returns an error if neither arguments nor flags set, remove or list environment
+// changesEnv returns an error if the arguments and flags neither set, remove nor list environment
 // variables.
 func changesEnv(flags *pflag.FlagSet, args, values []string) error {
 	_, variables, ok := kubectlenv.SplitEnvironmentFromResources(args)
@@ -119,8 +122,8 @@ func changesEnv(flags *pflag.FlagSet, args, values []string) error {
 	return errors.New("at least one environment variable must be provided")
 }
 
-// checkEnvNames returns an error if the name in a NAME=VALUE argument is not a valid environment
-// variable name.
+// checkEnvNames returns an error if a NAME=VALUE argument contains an invalid environment variable
+// name.
 func checkEnvNames(args []string) error {
 	for _, arg := range args {
 		name, _, isPair := strings.Cut(arg, "=")
@@ -134,15 +137,15 @@ func checkEnvNames(args []string) error {
 	return nil
 }
 
-// envOutput rewrites the messages of kubectl's command to those of OpenShift 3: "updated" instead
-// of "env updated", and headings with the object's resource.
+// envOutput replaces the messages of kubectl's command with OpenShift 3's messages. They contain
+// "updated" instead of "env updated", and the headings contain the object's resource.
 type envOutput struct {
 	out io.Writer
 	// object is the object in the most recent heading, such as deploymentconfigs/web.
 	object string
 }
 
-// Write rewrites one line. kubectl writes each line with a single call.
+// Write rewrites a line. It requires that each call writes one complete line, as kubectl does.
 func (o *envOutput) Write(text []byte) (int, error) {
 	line := string(text)
 	if name, rest, ok := strings.Cut(line, " env updated"); ok && !strings.ContainsAny(name, " \n") {
@@ -158,8 +161,8 @@ func (o *envOutput) Write(text []byte) (int, error) {
 	return len(text), err
 }
 
-// envErrors records the objects that contain a reference that kubectl could not resolve, because
-// kubectl exits with 0 in this case.
+// envErrors records the objects for which kubectl could not resolve a reference, because kubectl
+// exits with status 0 in this case.
 type envErrors struct {
 	io.Writer
 	out    *envOutput
@@ -181,8 +184,8 @@ func Env(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 	return command
 }
 
-// changeBuildEnv applies a function that changes containers to a build strategy's environment
-// variables, which it presents as a container named build.
+// changeBuildEnv changes a build strategy's environment variables. It calls change, which changes
+// containers, with a pod spec in which a container named build has these variables.
 func changeBuildEnv(strategy *buildv1.BuildStrategy, change func(*corev1.PodSpec) error) error {
 	env, err := buildEnv(strategy)
 	if err != nil {

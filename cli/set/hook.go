@@ -88,8 +88,8 @@ func (h *deploymentHook) validate() error {
 	return err
 }
 
-// hook returns the hook that the flags describe. The hook's container name is empty if --container
-// is not set.
+// hook returns the hook that the flags describe. If --container is not set, the hook contains no
+// container name.
 func (h *deploymentHook) hook() (*appsv1.LifecycleHook, error) {
 	policies := map[string]appsv1.LifecycleHookFailurePolicy{
 		"abort": appsv1.LifecycleHookFailurePolicyAbort, "retry": appsv1.LifecycleHookFailurePolicyRetry, "ignore": appsv1.LifecycleHookFailurePolicyIgnore,
@@ -149,8 +149,8 @@ func (h *deploymentHook) change(object runtime.Object) error {
 	return nil
 }
 
-// fitting returns the hook for a deployment config. It returns an error of type unchanged if the
-// deployment config lacks the hook's container or volumes.
+// fitting returns the hook for a deployment config. If the deployment config lacks the hook's
+// container or volumes, fitting returns an error of type unchanged.
 func (h *deploymentHook) fitting(dc *appsv1.DeploymentConfig) (*appsv1.LifecycleHook, error) {
 	hook, err := h.hook()
 	if err != nil {

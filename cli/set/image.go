@@ -35,7 +35,7 @@ func newImage(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 }
 
 // resolveImages replaces IMAGE in CONTAINER=IMAGE arguments with the pull spec of an image stream
-// tag or image stream image, if --source requests it.
+// tag or image stream image. It does nothing if source is docker.
 func resolveImages(ctx context.Context, factory util.Factory, source string, args []string) ([]string, error) {
 	var reference func(client dynamic.Interface, namespace, name string) (string, error)
 	switch source {

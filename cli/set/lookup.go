@@ -20,8 +20,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// resolveNames is the annotation on workloads whose image names can refer to image streams in their
-// project. Its value is *.
+// resolveNames is an annotation on workloads. Its value * means that image names in the workload
+// can refer to image streams in the same project.
 const resolveNames = "alpha.image.policy.openshift.io/resolve-names"
 
 // lookup holds the state of `oc set image-lookup`.
@@ -56,7 +56,7 @@ func (l *lookup) run(t *targets, command *cobra.Command, args []string) error {
 	for i, arg := range args {
 		switch {
 		case strings.Contains(arg, "/"):
-		case l.list: // the argument is a resource, as in OpenShift 3
+		case l.list: // as in OpenShift 3, the argument is a resource
 			t.all = t.selector == ""
 		default:
 			args[i] = "imagestreams/" + arg
@@ -77,8 +77,8 @@ func (l *lookup) run(t *targets, command *cobra.Command, args []string) error {
 	return t.change(command, infos, l.change)
 }
 
-// change enables or disables image lookup in an image stream or workload. In a workload, it also
-// changes the annotation of the pod template.
+// change enables or disables image lookup in an image stream or a workload. In a workload, it
+// changes the annotation on both the workload and its pod template.
 func (l *lookup) change(object runtime.Object) error {
 	if stream, ok := object.(*imagev1.ImageStream); ok {
 		stream.Spec.LookupPolicy.Local = l.enabled
@@ -108,9 +108,9 @@ func (l *lookup) change(object runtime.Object) error {
 	return nil
 }
 
-// podTemplate returns the metadata of an object's pod template. For a pod and for a job, whose
-// template cannot change, it returns nil and true. For objects of other kinds, it returns nil and
-// false.
+// podTemplate returns the metadata of an object's pod template. It returns nil and true for a pod,
+// which has no template, and for a job, whose template is immutable. For objects of other kinds, it
+// returns nil and false.
 func podTemplate(object runtime.Object) (template metav1.Object, ok bool) {
 	switch o := object.(type) {
 	case *corev1.Pod:
@@ -141,7 +141,7 @@ func podTemplate(object runtime.Object) (template metav1.Object, ok bool) {
 	return nil, false
 }
 
-// print prints the current settings. Lookup is disabled for a workload without the annotation.
+// print prints the current settings. If a workload has no annotation, lookup is disabled.
 func (l *lookup) print(streams genericiooptions.IOStreams, infos []*resource.Info) error {
 	table := tabwriter.NewWriter(streams.Out, 0, 8, 1, '\t', 0)
 	fmt.Fprintln(table, "NAME\tLOCAL")

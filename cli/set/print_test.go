@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// TestOutputChangesNothing runs OpenShift 3.11 commands in which -o implies a dry run.
+// TestOutputChangesNothing runs commands for which -o implies a dry run in OpenShift 3.11.
 func TestOutputChangesNothing(t *testing.T) {
 	if err := errors.Join(Register(), build.Register(), deploymentconfig.Register()); err != nil {
 		t.Fatal(err)

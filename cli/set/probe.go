@@ -18,18 +18,19 @@ import (
 
 // probe holds the state of `oc set probe`.
 type probe struct {
-	containers                   string // pattern for container names
+	containers                   string // pattern that container names must match
 	readiness, liveness, startup bool
 	remove                       bool
 
 	tcp, url string
 	command  []string
-	// numbers maps each flag to its numeric setting. -1 keeps the current value.
+	// numbers maps the name of each numeric flag to its value. -1 means that the current value is
+	// kept.
 	numbers map[string]*int32
 }
 
-// numbers returns the flags for numeric settings, with the field that each flag sets and its
-// description.
+// numbers returns the numeric flags. For each flag, it returns the field that the flag sets, and
+// the flag's description.
 func numbers() map[string]struct {
 	field func(*corev1.Probe) *int32
 	what  string
@@ -101,7 +102,8 @@ func (p *probe) validate() error {
 	return err
 }
 
-// handler returns the probe's action. It is empty if the current action is kept.
+// handler returns the action that the flags specify. It returns an empty action if the probe's
+// current action is kept.
 func (p *probe) handler() (corev1.ProbeHandler, error) {
 	switch {
 	case p.tcp != "":
@@ -196,7 +198,7 @@ func (p *probe) update(of **corev1.Probe) error {
 		}
 		(*of).ProbeHandler = handler
 	case *of == nil:
-		*of = &corev1.Probe{} // The API server rejects it unless a file or an option sets a handler.
+		*of = &corev1.Probe{} // the API server rejects a probe without a handler
 	}
 	for name, number := range numbers() {
 		if value := *p.numbers[name]; value >= 0 {

@@ -1,6 +1,7 @@
 // Package set implements the `oc set` commands that kubectl does not have: build-hook,
-// build-secret, deployment-hook, image-lookup, probe, route-backends, triggers and volume. The env
-// and image commands are kubectl's, with added support for build configs and image streams.
+// build-secret, deployment-hook, image-lookup, probe, route-backends, triggers and volume. It also
+// extends kubectl's env command with support for build configs, and kubectl's image command with
+// support for image streams.
 package set
 
 import (
@@ -25,7 +26,7 @@ import (
 )
 
 // Register adds routes and image streams to kubectl's scheme, so that kubectl can decode them. It
-// must be called once, at process startup.
+// must be called once, at the start of the process.
 func Register() error {
 	if err := errors.Join(routev1.Install(scheme.Scheme), imagev1.Install(scheme.Scheme)); err != nil {
 		return fmt.Errorf("register routes and image streams: %w", err)
@@ -53,7 +54,8 @@ func Commands(factory util.Factory, streams genericiooptions.IOStreams) []*cobra
 	return all
 }
 
-// onlyPrint makes -o imply a dry run for a command, as in OpenShift 3.11, unless --dry-run is set.
+// onlyPrint makes a command's -o flag imply a dry run unless --dry-run is set, as in OpenShift
+// 3.11.
 func onlyPrint(command *cobra.Command) {
 	run := command.Run
 	command.Run = func(command *cobra.Command, args []string) {
@@ -83,12 +85,12 @@ type targets struct {
 	all, local bool
 	flags      *pflag.FlagSet
 	// noun describes the objects that the command can change, such as build configs. It is empty if
-	// the command can change any kind.
+	// the command can change objects of any kind.
 	noun string
 }
 
-// newTargets returns a new targets value. For each changed object, the command prints the object's
-// name, followed by done.
+// newTargets returns the targets of a command. For each changed object, the command prints the
+// object's name, followed by done.
 func newTargets(factory util.Factory, streams genericiooptions.IOStreams, done string) *targets {
 	return &targets{factory: factory, streams: streams, print: genericclioptions.NewPrintFlags(done).WithTypeSetter(scheme.Scheme)}
 }
@@ -111,15 +113,15 @@ func (t *targets) check(args []string) error {
 	return fmt.Errorf("one or more %s must be specified as <resource>/<name>, or their files with -f", cmp.Or(t.noun, "resources"))
 }
 
-// prints reports whether a command only prints the changed objects and does not send a request that
-// changes them.
+// prints reports whether a command only prints the changed objects, without changing them on the
+// server.
 func prints(flags *pflag.FlagSet) bool {
 	dry := flags.Lookup("dry-run")
 	return (flags.Changed("output") || flags.Changed("template")) && dry != nil && dry.Value.String() == "client"
 }
 
-// find reads the objects that the arguments and flags select. If the command only prints objects
-// from files, they need not exist on the server, as in OpenShift 3.11.
+// find reads the objects that the arguments and flags select. As in OpenShift 3.11, objects in
+// files do not have to exist on the server if the command only prints them.
 func (t *targets) find(args []string) ([]*resource.Info, error) {
 	if err := t.check(args); err != nil {
 		return nil, err
@@ -176,8 +178,9 @@ type unchanged struct{ reason string }
 // Error returns the reason.
 func (u *unchanged) Error() string { return u.reason }
 
-// store changes objects and patches them on the server, possibly as a dry run. It calls done for
-// each object. After an error, it continues with the remaining objects. It returns all errors.
+// store changes objects and patches them on the server. The patch can be a dry run. store calls
+// done for each object. If an object cannot be changed, store continues with the other objects, and
+// returns all errors at the end.
 func (t *targets) store(infos []*resource.Info, change func(runtime.Object) error, dry util.DryRunStrategy, done func(runtime.Object) error) error {
 	encoder := scheme.DefaultJSONEncoder()
 	patches := kubectlset.CalculatePatches(infos, encoder, func(object runtime.Object) ([]byte, error) {
@@ -188,7 +191,7 @@ func (t *targets) store(infos []*resource.Info, change func(runtime.Object) erro
 	})
 	var problems []error
 	for _, patch := range patches {
-		name := strings.TrimSpace(patch.Info.ObjectName()) // kubectl's messages can end with a line break
+		name := strings.TrimSpace(patch.Info.ObjectName()) // ObjectName can end with a line break
 		var same *unchanged
 		if errors.As(patch.Err, &same) {
 			fmt.Fprintf(t.streams.ErrOut, "warning: %s %s\n", name, same.reason)

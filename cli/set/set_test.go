@@ -14,20 +14,22 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// change is an invocation of `oc set` for the object in a file.
+// change specifies an `oc set` command and its expected result. The command changes the object in a
+// file.
 type change struct {
 	name string
-	// args contains the verb and its arguments. file is the name of the object's file in testdata.
+	// args contains the subcommand and its arguments. file is the name of the object's file in
+	// testdata.
 	args []string
 	file string
-	// print is a JSONPath template that is applied to the result, and want is its output. Without a
-	// template, want is the command's output.
+	// print is a JSONPath template for the resulting object, and want is the template's output. If
+	// print is empty, want is the command's output.
 	print, want string
-	// failure is a substring of the error message if the command is expected to fail.
+	// failure is a substring of the error message, or "" if the command must succeed.
 	failure string
 }
 
-// run runs a command for each change. It sends no requests.
+// run runs the command of each change, without sending requests.
 func run(t *testing.T, changes []change) {
 	t.Helper()
 	if err := errors.Join(Register(), build.Register(), deploymentconfig.Register()); err != nil {

@@ -92,7 +92,7 @@ func (s *triggers) hooks() (kinds []buildv1.BuildTriggerType) {
 	return kinds
 }
 
-// hookTitle returns the name of a webhook type for messages.
+// hookTitle returns the name that messages use for a webhook type.
 func hookTitle(kind buildv1.BuildTriggerType) string {
 	if kind == buildv1.GenericWebHookBuildTriggerType {
 		return "web hooks"
@@ -155,8 +155,8 @@ func (s *triggers) change(object runtime.Object) error {
 	return d.store(d)
 }
 
-// add adds the selected triggers. Each trigger replaces existing triggers for the same webhook type
-// or tag.
+// add adds the selected triggers. A new trigger replaces existing triggers for the same webhook
+// type or tag.
 func (s *triggers) add(d *definition) error {
 	if s.image != "" {
 		if err := d.checkContainers(s.containers); err != nil {

@@ -24,7 +24,7 @@ import (
 // volume holds the state of `oc set volume`.
 type volume struct {
 	add, remove, listed, overwrite, confirm bool
-	name, containers                        string // containers is a pattern for names
+	name, containers                        string // containers is a pattern for container names
 
 	kind, path, secret, configMap, claim string
 	sourceJSON, defaultMode              string
@@ -85,7 +85,7 @@ type is set, and its mount if a path is set.`,
 
 func (v *volume) validate() error {
 	if v.kind == "" && v.sourceJSON == "" {
-		switch { // as in OpenShift 3, the source's name implies its type
+		switch { // as in OpenShift 3, the flag for the source's name implies the type
 		case v.secret != "":
 			v.kind = "secret"
 		case v.configMap != "":
@@ -201,7 +201,7 @@ func (v *volume) change(object runtime.Object) error {
 func (v *volume) chosen(spec *corev1.PodSpec) (chosen []*corev1.Container) {
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
-			// Ignore the error, because the pattern is already validated.
+			// Ignore the error, because validate has already checked the pattern.
 			if matches, _ := path.Match(v.containers, containers[i].Name); matches {
 				chosen = append(chosen, &containers[i])
 			}
@@ -253,8 +253,8 @@ func (v *volume) addTo(spec *corev1.PodSpec) error {
 	return nil
 }
 
-// mounted returns the name of the volume that is mounted at --mount-path in a chosen container, or
-// "" if there is none.
+// mounted returns the name of the volume that a chosen container mounts at --mount-path. If there
+// is no such volume, it returns "".
 func (v *volume) mounted(spec *corev1.PodSpec) string {
 	for _, container := range v.chosen(spec) {
 		for _, mount := range container.VolumeMounts {
@@ -286,7 +286,7 @@ func (v *volume) removeFrom(spec *corev1.PodSpec) error {
 	return nil
 }
 
-// list prints the objects' volumes and where the chosen containers mount them.
+// list prints the volumes of objects, and the paths at which the chosen containers mount them.
 func (v *volume) list(out io.Writer, infos []*resource.Info) error {
 	listed := v.name == ""
 	for _, info := range infos {

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// levels contains the severities, most severe first.
+// levels contains the names of the severities, most severe first.
 var levels = []string{"error", "warning", "info"}
 
 // Indexes into levels.
@@ -31,7 +31,7 @@ const (
 type advice struct {
 	level   int
 	message string
-	// try is the remedy: a command or a sentence, or "" if the problem has none.
+	// try is the remedy: a command, a sentence, or "" if there is no remedy.
 	try string
 }
 
@@ -66,14 +66,14 @@ func writeAdvice(list []advice) string {
 	return out.String()
 }
 
-// advise returns the project's problems, most severe first. Each message is included once.
+// advise returns the problems in the project, most severe first. It removes repeated messages.
 func (v *view) advise() []advice {
 	all := slices.Concat(v.adviseRoutes(), v.adviseConfigs(), v.adviseFailures(), v.adviseBuilds(), v.adviseCycles(), v.advisePods(), v.adviseOverlaps(), v.adviseScalers(), v.adviseTemplates())
 	slices.SortStableFunc(all, func(a, b advice) int { return a.level - b.level })
 	return slices.CompactFunc(all, func(a, b advice) bool { return a.message == b.message })
 }
 
-// adviseRoutes finds routes without a service or a port, and routes that a router rejects.
+// adviseRoutes finds routes whose service or port does not exist, and routes that a router rejects.
 func (v *view) adviseRoutes() (all []advice) {
 	for _, route := range v.state.Routes {
 		name := v.name("route", route.Namespace, route.Name)
@@ -103,7 +103,7 @@ func (v *view) adviseRoutes() (all []advice) {
 	return all
 }
 
-// stream returns a tag's image stream, or nil.
+// stream returns the image stream of a tag, or nil if the stream does not exist.
 func (v *view) stream(namespace, tag string) *imagev1.ImageStream {
 	name, _, _ := strings.Cut(tag, ":")
 	at := slices.IndexFunc(v.state.Streams, func(s imagev1.ImageStream) bool { return s.Namespace == namespace && s.Name == name })
@@ -113,8 +113,8 @@ func (v *view) stream(namespace, tag string) *imagev1.ImageStream {
 	return &v.state.Streams[at]
 }
 
-// adviseConfigs finds image triggers whose image is created by neither a build nor an import, and
-// deployment configs whose latest deployment has failed.
+// adviseConfigs finds deployment configs whose latest deployment has failed. It also finds image
+// triggers that never start, because neither a build nor an import creates their image.
 func (v *view) adviseConfigs() (all []advice) {
 	for _, config := range v.state.Configs {
 		name := v.name("dc", config.Namespace, config.Name)
@@ -125,7 +125,7 @@ func (v *view) adviseConfigs() (all []advice) {
 			from := trigger.ImageChangeParams.From
 			namespace := cmp.Or(from.Namespace, config.Namespace)
 			if namespace != v.Namespace && v.Namespace != "" {
-				continue // only this project's objects were read
+				continue // the state contains only objects in this project
 			}
 			stream, tag := v.stream(namespace, from.Name), v.tag(config.Namespace, from)
 			switch {
@@ -145,7 +145,7 @@ func (v *view) adviseConfigs() (all []advice) {
 	return all
 }
 
-// adviseFailures finds controllers and builds whose pods cannot be created, for instance because of
+// adviseFailures finds controllers and builds whose pods cannot be created, for example because of
 // a quota.
 func (v *view) adviseFailures() (all []advice) {
 	add := func(kind string, object metav1.Object, message string) {
@@ -179,14 +179,14 @@ func (v *view) adviseFailures() (all []advice) {
 	return all
 }
 
-// hasImage reports whether one of a stream's tags has an image.
+// hasImage reports whether the tag in name, a tag of the stream, has an image.
 func hasImage(stream *imagev1.ImageStream, name string) bool {
 	_, tag, _ := strings.Cut(tagName(name), ":")
 	return slices.ContainsFunc(stream.Status.Tags, func(list imagev1.NamedTagEventList) bool { return list.Tag == tag && len(list.Items) > 0 })
 }
 
-// adviseBuilds finds build configs whose output stream does not exist, or whose latest build has
-// failed.
+// adviseBuilds finds build configs whose output image stream does not exist, and build configs
+// whose latest build has failed.
 func (v *view) adviseBuilds() (all []advice) {
 	for _, config := range v.state.BuildConfigs {
 		name := v.name("bc", config.Namespace, config.Name)
@@ -206,10 +206,10 @@ func (v *view) adviseBuilds() (all []advice) {
 	return all
 }
 
-// manyRestarts is the number of container restarts that indicates a problem.
+// manyRestarts is the minimum number of restarts for which a container is reported as a problem.
 const manyRestarts = 5
 
-// advisePods finds containers that crash repeatedly or cannot start, and pods that are not
+// advisePods finds containers that crash repeatedly or cannot start, and pods that cannot be
 // scheduled.
 func (v *view) advisePods() (all []advice) {
 	for _, pod := range v.state.Pods {
@@ -251,7 +251,8 @@ func (v *view) adviseScalers() (all []advice) {
 	return all
 }
 
-// adviseTemplates finds volumes that refer to missing secrets, and pod templates without probes.
+// adviseTemplates finds volumes that refer to secrets that do not exist, and pod templates without
+// probes.
 func (v *view) adviseTemplates() (all []advice) {
 	for _, p := range v.parts() {
 		name := v.name(p.kind, p.object.Namespace, p.object.Name)
@@ -280,7 +281,7 @@ func (v *view) adviseTemplates() (all []advice) {
 	return all
 }
 
-// lacks reports whether a part has containers, and without returns true for all of them.
+// lacks reports whether a part has containers and without returns true for each of them.
 func lacks(p part, without func(corev1.Container) bool) bool {
 	return len(p.template.Spec.Containers) > 0 && !slices.ContainsFunc(p.template.Spec.Containers, func(c corev1.Container) bool { return !without(c) })
 }

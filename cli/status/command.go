@@ -80,8 +80,8 @@ func (c *command) run(ctx context.Context) error {
 	return Write(c.out, state, options)
 }
 
-// loadStatus reads the current project, or all projects. If the user has no projects, it prints how
-// to get one and returns a nil state.
+// loadStatus reads the objects in the current project, or in all projects. If the user has no
+// projects, it prints how to get one and returns a nil state.
 func loadStatus(ctx context.Context, factory util.Factory, everywhere bool, out io.Writer) (*State, Options, error) {
 	options := Options{Now: time.Now()}
 	config, err := factory.ToRESTConfig()

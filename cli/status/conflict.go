@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// adviseCycles finds cycles of build configs, whose builds would trigger each other forever.
+// adviseCycles finds cycles of build configs, in which the builds would trigger each other forever.
 func (v *view) adviseCycles() (all []advice) {
 	done := map[string]bool{}
 	for _, config := range v.state.BuildConfigs {
@@ -23,13 +23,14 @@ func (v *view) adviseCycles() (all []advice) {
 	return all
 }
 
-// cycles follows a build config's input images to the build configs that build them. path contains
-// the build configs that lead to this one. done contains the build configs that are fully explored.
+// cycles follows the input images of a build config to the build configs that build them. path
+// contains the build configs that lead to this build config. done contains the build configs that
+// are fully explored.
 func (v *view) cycles(config buildv1.BuildConfig, path []string, done map[string]bool) (cycles [][]string) {
 	name := v.name("bc", config.Namespace, config.Name)
 	if at := slices.Index(path, name); at >= 0 {
 		cycle := append(slices.Clone(path[at:]), name)
-		slices.Reverse(cycle) // now in the order of the builds
+		slices.Reverse(cycle) // so that it is in the order of the builds
 		return [][]string{cycle}
 	}
 	if done[name] {
@@ -67,8 +68,8 @@ type selector struct {
 	matches labels.Selector
 }
 
-// adviseOverlaps finds pods that several controllers select. These controllers count each other's
-// pods.
+// adviseOverlaps finds pods that are selected by several controllers, because each of these
+// controllers also counts the other controllers' pods.
 func (v *view) adviseOverlaps() (all []advice) {
 	selectors, seen := v.selectors(), map[[2]string]bool{}
 	for _, pod := range v.state.Pods {
@@ -90,7 +91,7 @@ func (v *view) adviseOverlaps() (all []advice) {
 }
 
 // selectors returns the pod selectors of replication controllers, replica sets, stateful sets and
-// daemon sets, keyed by project. Each list is sorted by name.
+// daemon sets, keyed by project. The selectors of each project are sorted by name.
 func (v *view) selectors() map[string][]selector {
 	all := map[string][]selector{}
 	add := func(kind string, object metav1.Object, matches labels.Selector) {
@@ -100,7 +101,7 @@ func (v *view) selectors() map[string][]selector {
 		}
 	}
 	addSet := func(kind string, object metav1.Object, of *metav1.LabelSelector) {
-		// The server has validated the selector.
+		// Skip invalid selectors. Normally, the server has rejected them.
 		if matches, err := metav1.LabelSelectorAsSelector(of); err == nil {
 			add(kind, object, matches)
 		}

@@ -18,14 +18,14 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// part is an object that runs pods, with the text that describes it.
+// part is an object that runs pods. It also contains the text that describes the object.
 type part struct {
-	// kind is the resource's short name, such as dc. verb describes what the object does with its
-	// images.
+	// kind is the short name of the object's resource, such as dc. verb describes what the object
+	// does with its images.
 	kind, verb string
 	object     metav1.ObjectMeta
-	// template is the pod template. images contains one text for each of the template's images. A
-	// text ends with an arrow if a build config in this project builds the image.
+	// template is the pod template. images contains a text for each image in the template. The text
+	// ends with an arrow if a build config in this project builds the image.
 	template corev1.PodTemplateSpec
 	images   []string
 	// below contains the lines to print below the object, without indentation.
@@ -87,8 +87,8 @@ func (v *view) parts() (all []part) {
 	return all
 }
 
-// config returns the part for a deployment config: its images, the builds of these images, and its
-// deployments.
+// config returns the part for a deployment config. It describes the images, the builds of these
+// images, and the deployments.
 func (v *view) config(config appsv1.DeploymentConfig) part {
 	p := part{kind: "dc", verb: "deploys", object: config.ObjectMeta}
 	if config.Spec.Template != nil {
@@ -124,8 +124,8 @@ func (v *view) config(config appsv1.DeploymentConfig) part {
 }
 
 // complete returns an image's name with its registry and tag, as OpenShift 3.11 prints it for
-// deployment configs: registry.example.com/app:latest for registry.example.com/app. It returns
-// names that it cannot parse unchanged.
+// deployment configs. For example, it returns registry.example.com/app:latest for
+// registry.example.com/app. If it cannot parse a name, it returns the name unchanged.
 func complete(image string) string {
 	parsed, err := record.ParseReference(image)
 	switch {
@@ -137,8 +137,8 @@ func complete(image string) string {
 	return parsed.Name() + ":" + cmp.Or(parsed.Tag, "latest")
 }
 
-// deploymentLines returns a line for each of a deployment config's three latest deployments. If the
-// config has no deployments, it returns a line that explains what the first deployment is waiting
+// deploymentLines returns a line for each of the three latest deployments of a deployment config.
+// If there are no deployments, it returns a line that explains what the first deployment is waiting
 // for.
 func (v *view) deploymentLines(config appsv1.DeploymentConfig) (lines []string) {
 	all := v.state.deploymentsOf(config)
@@ -189,8 +189,8 @@ func (v *view) deploymentLine(controller corev1.ReplicationController) string {
 	return text
 }
 
-// buildLines returns a line for a build config, and indented lines for its unfinished builds and
-// for its latest build if that build did not succeed.
+// buildLines returns a line for a build config. It also returns indented lines for the build
+// config's unfinished builds, and for its latest build if that build did not succeed.
 func (v *view) buildLines(config buildv1.BuildConfig) []string {
 	lines := []string{strings.TrimRight(v.name("bc", config.Namespace, config.Name)+" "+v.builds(config), " ")}
 	builds := v.state.buildsOf(config)
@@ -256,8 +256,8 @@ func (v *view) buildLine(build buildv1.Build) string {
 	return text + strings.ToLower(string(build.Status.Phase)) + " " + v.since(*cmp.Or(build.Status.CompletionTimestamp, &build.CreationTimestamp)) + " ago"
 }
 
-// count formats the number of ready pods, the desired number if it differs, and the number of
-// container restarts.
+// count returns a text with the number of ready pods, the desired number if it is different, and
+// the number of container restarts.
 func (v *view) count(pods []corev1.Pod, desired *int32) string {
 	ready, restarts := int32(0), int32(0)
 	for _, pod := range pods {
@@ -280,12 +280,12 @@ func (v *view) count(pods []corev1.Pod, desired *int32) string {
 	return text
 }
 
-// since formats the time elapsed since t.
+// since returns the time since t as text.
 func (v *view) since(t metav1.Time) string {
 	return strings.ToLower(units.HumanDuration(v.now.Sub(t.Time).Round(time.Second)))
 }
 
-// plural formats a number and a noun.
+// plural formats a number with a noun, which it puts in the plural if necessary.
 func plural(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -293,13 +293,14 @@ func plural(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun
 }
 
-// versionOf returns a deployment's version, or 0 if it has none.
+// versionOf returns a deployment's version, or 0 if the deployment has no version.
 func versionOf(deployment corev1.ReplicationController) int64 {
 	number, _ := strconv.ParseInt(deployment.Annotations[appsv1.DeploymentVersionAnnotation], 10, 64)
 	return number
 }
 
-// tagName returns the name of a tag or image. It appends :latest to a stream's name.
+// tagName returns the name of an image stream tag or image. If name is the name of an image stream,
+// it appends :latest.
 func tagName(name string) string {
 	if strings.ContainsAny(name, ":@") {
 		return name

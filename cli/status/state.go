@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// State contains a project's objects.
+// State contains the objects in one or all projects.
 type State struct {
 	Services     []corev1.Service
 	Pods         []corev1.Pod
@@ -39,12 +39,12 @@ type State struct {
 	Routes       []routev1.Route
 	Scalers      []autoscalingv2.HorizontalPodAutoscaler
 
-	// secretsKnown is set if the user is allowed to list secrets, so that Secrets is complete.
+	// secretsKnown means that the user is allowed to list secrets, so that Secrets is complete.
 	secretsKnown bool
 }
 
 // Load reads the objects in a project, or in all projects if namespace is empty. It skips kinds
-// that the user is not allowed to list and kinds that the server does not have.
+// that the user is not allowed to list, and kinds that the server does not support.
 func Load(ctx context.Context, client dynamic.Interface, namespace string) (*State, error) {
 	s := &State{}
 	work, ctx := errgroup.WithContext(ctx)
@@ -80,8 +80,8 @@ func load[T any](work *errgroup.Group, ctx context.Context, client dynamic.Inter
 	})
 }
 
-// ignoreUnlistable returns nil if err means that the server forbids or does not support a list
-// request.
+// ignoreUnlistable returns nil if err means that the user is not allowed to list a kind, or that
+// the server does not support the kind.
 func ignoreUnlistable(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -89,7 +89,7 @@ func ignoreUnlistable(err error) error {
 	return err
 }
 
-// selects reports whether a service selects pods that have the given labels in a namespace.
+// selects reports whether a service selects a pod with the given namespace and labels.
 func selects(service corev1.Service, namespace string, podLabels map[string]string) bool {
 	return len(service.Spec.Selector) > 0 && service.Namespace == namespace && labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(podLabels))
 }
@@ -128,8 +128,8 @@ func (s *State) buildsOf(config buildv1.BuildConfig) (all []buildv1.Build) {
 	return all
 }
 
-// buildersOf returns the build configs that push to a tag. namespace is the default project of the
-// tag.
+// buildersOf returns the build configs that push to a tag. If the tag specifies no namespace, it is
+// in the given namespace.
 func (s *State) buildersOf(namespace string, tag corev1.ObjectReference) (all []buildv1.BuildConfig) {
 	for _, config := range s.BuildConfigs {
 		to := config.Spec.Output.To

@@ -1,7 +1,7 @@
 // Package status implements `oc status`, which prints a project's objects, their relationships, and
 // problems.
 //
-// Source: the output of OpenShift 3.11's client, which users and scripts parse.
+// Source: the output of OpenShift 3.11's client. Keep its format, because scripts parse it.
 package status
 
 import (
@@ -20,12 +20,12 @@ import (
 
 // Options selects the output.
 type Options struct {
-	// Namespace is the project, or empty for all projects. Objects in other projects are printed
-	// with their project's name.
+	// Namespace is the project, or empty for all projects. An object in a different project is
+	// printed with the name of its project.
 	Namespace string
 	// Title is the project's display name. Server is the server's address.
 	Title, Server string
-	// Suggest determines whether the output contains the problems with their remedies, or only the
+	// Suggest means that the output contains the problems and their remedies instead of only the
 	// number of problems.
 	Suggest bool
 	// Now is the current time.
@@ -37,7 +37,7 @@ type view struct {
 	Options
 	state *State
 	now   time.Time
-	// shown contains the keys of the objects that are printed below another object.
+	// shown contains the keys of the objects that have already been printed below another object.
 	shown map[string]bool
 }
 
@@ -93,7 +93,7 @@ func (v *view) heading() string {
 	return "In project " + name + " on server " + v.Server
 }
 
-// ending returns the end of the output: the problems, the number of problems, or a hint.
+// ending returns the last lines of the output: the problems, the number of problems, or a hint.
 func (v *view) ending(blocks int) string {
 	advice := v.advise()
 	switch {
@@ -128,8 +128,8 @@ func indent(lines []string) []string {
 	return all
 }
 
-// name returns an object's KIND/NAME, followed by [PROJECT] if the object is in a project other
-// than Namespace.
+// name returns KIND/NAME for an object. If the object is not in the project Namespace, name appends
+// [PROJECT].
 func (v *view) name(kind, namespace, name string) string {
 	if namespace == v.Namespace {
 		return kind + "/" + name
@@ -137,7 +137,8 @@ func (v *view) name(kind, namespace, name string) string {
 	return kind + "/" + name + "[" + namespace + "]"
 }
 
-// tag returns the name of the image that from refers to. namespace is the reference's namespace.
+// tag returns the name of the image that from refers to. namespace is the default namespace of the
+// reference.
 func (v *view) tag(namespace string, from corev1.ObjectReference) string {
 	switch from.Kind {
 	case "ImageStreamTag":
@@ -148,8 +149,8 @@ func (v *view) tag(namespace string, from corev1.ObjectReference) string {
 	return from.Name
 }
 
-// serviceLines returns a line for each route to a service or, without routes, a line with the
-// service's address.
+// serviceLines returns a line for each route to a service. If there are no routes, it returns a
+// line with the service's address.
 func (v *view) serviceLines(service corev1.Service) (lines []string) {
 	name := v.name("svc", service.Namespace, service.Name)
 	for _, route := range v.state.Routes {

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
-// TestProjectsAreShown prints the project in each file in testdata. Golden files contain the
-// overview, the suggestions, the overview of all projects, and the graph.
+// TestProjectsAreShown prints the project in each file in testdata. It compares the overview, the
+// suggestions, the overview of all projects, and the graph with golden files.
 func TestProjectsAreShown(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(files) == 0 {

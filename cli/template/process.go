@@ -85,7 +85,7 @@ from the template, or are generated.`,
 	return command
 }
 
-// check returns an error if flags cannot be combined, or if a parameter has several values.
+// check returns an error if some flags cannot be combined, or if a parameter has several values.
 func (o *processing) check(command *cobra.Command, args []string) error {
 	flags := command.Flags()
 	for _, name := range []string{"param", "labels", "output", "output-version", "raw", "template", "t"} {
@@ -148,8 +148,8 @@ func (o *processing) run(ctx context.Context, args []string) error {
 	return o.show(ctx, result)
 }
 
-// arguments returns the template's name. Like older OpenShift 3 clients, it also accepts parameter
-// values as arguments.
+// arguments returns the template's name. As in earlier OpenShift 3 clients, the arguments can also
+// contain parameter values.
 func (o *processing) arguments(args []string) (name string, err error) {
 	for _, arg := range args {
 		switch {
@@ -174,7 +174,7 @@ func (o *processing) arguments(args []string) (name string, err error) {
 	return name, nil
 }
 
-// find reads the template. client is nil with --local.
+// find reads the template. If --local is set, client is nil.
 func (o *processing) find(ctx context.Context, name string) (template *templatev1.Template, client templateclient.TemplateV1Interface, namespace string, err error) {
 	if !o.local {
 		config, err := o.factory.ToRESTConfig()

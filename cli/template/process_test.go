@@ -17,9 +17,9 @@ func TestProcess(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		args    []string
-		want    string // the standard output
-		failure string // a part of the message
-		warning string // a part of the standard error
+		want    string // standard output
+		failure string // part of the message
+		warning string // part of standard error
 	}{
 		{name: "values of arguments and flags", args: []string{"NAME=a", "-p", "PASSWORD=p", "-o", "jsonpath=" + objects}, want: "a/a p a/a 2 "},
 		{name: "values of a file", args: []string{"--param-file=testdata/values.env", "-o", "jsonpath=" + objects}, want: `shop/shop a\nb shop/shop 3 `},

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/template/process"
 )
 
-// Locate parses a stored template's name: NAME for a template in namespace, or PROJECT//NAME. It
-// also accepts TYPE/NAME and PROJECT/TYPE/NAME.
+// Locate parses the name of a stored template: NAME for a template in namespace, or PROJECT//NAME
+// for a template in another project. It also accepts TYPE/NAME and PROJECT/TYPE/NAME.
 func Locate(text, namespace string) (project, name string, err error) {
 	parts := strings.Split(text, "/")
 	kind := ""
@@ -36,7 +36,7 @@ func Locate(text, namespace string) (project, name string, err error) {
 	return project, name, nil
 }
 
-// From converts an object to a template. It returns an error if the object has another kind.
+// From converts an object to a template. It returns an error if the object's kind is not Template.
 func From(object *unstructured.Unstructured) (*templatev1.Template, error) {
 	if object.GetKind() != "Template" {
 		return nil, fmt.Errorf("read template: the object is not a valid Template but a %s", object.GetKind())
@@ -52,7 +52,8 @@ func From(object *unstructured.Unstructured) (*templatev1.Template, error) {
 	return template, nil
 }
 
-// Process processes a template on the server, in namespace, or locally if client is nil.
+// Process processes a template. The server processes it in namespace. If client is nil, Process
+// processes it locally.
 func Process(ctx context.Context, client templateclient.TemplateV1Interface, namespace string, template *templatev1.Template) (*templatev1.Template, error) {
 	if client == nil {
 		if problems := process.Template(template); len(problems) > 0 {

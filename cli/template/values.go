@@ -16,9 +16,10 @@ import (
 // stdin is the file name of standard input.
 const stdin = "-"
 
-// Values parses NAME=VALUE pairs, and files with one pair per line. In files, it ignores empty
-// lines and comments, which start with #. Pairs take precedence over files. Values prints warnings
-// about values that it ignores. kind is the noun for a pair in messages, such as "parameter".
+// Values parses NAME=VALUE pairs, and files that contain one pair in each line. In files, it
+// ignores empty lines and comments, which start with #. Pairs take precedence over files. Values
+// prints a warning about each value that it ignores. kind is the noun that messages use for a pair,
+// such as "parameter".
 func Values(kind string, pairs, files []string, in io.Reader, warnings io.Writer) (map[string]string, error) {
 	values := map[string]string{}
 	for _, pair := range pairs {
@@ -75,7 +76,7 @@ func readValues(file string, in io.Reader) (map[string]string, error) {
 	return values, nil
 }
 
-// isName reports whether text consists of characters that are allowed in parameter and variable
+// isName reports whether text contains only characters that are allowed in parameter and variable
 // names.
 func isName(text string) bool {
 	return text != "" && strings.IndexFunc(text, func(r rune) bool {
@@ -95,8 +96,8 @@ func unquote(value string) string {
 	return value
 }
 
-// Fill sets a template's parameters. If unknown is false, a value without a matching parameter is
-// an error.
+// Fill sets a template's parameters. If unknown is false, it returns an error for a value that
+// belongs to no parameter.
 func Fill(template *templatev1.Template, values map[string]string, unknown bool) error {
 	names := map[string]bool{}
 	for i := range template.Parameters {

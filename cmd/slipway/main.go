@@ -26,7 +26,7 @@ func main() {
 
 // run runs the program under the given command name.
 func run(name string, args []string) error {
-	cobra.EnablePrefixMatching = false // the package of etcdctl changes it
+	cobra.EnablePrefixMatching = false // etcdctl's package enables it
 	switch name {
 	case "oc", "kubectl":
 		return cli.Run(name, args)

@@ -13,8 +13,8 @@ import (
 )
 
 // TestCommandsOfHostToolsHaveCounterparts checks the table of tools in docs/compat.md. The table
-// must list all programs that OpenShift 3's documentation runs on hosts, and the commands that
-// replace them must exist.
+// must list all programs that OpenShift 3's documentation runs on hosts, and the commands that it
+// specifies as replacements must exist.
 func TestCommandsOfHostToolsHaveCounterparts(t *testing.T) {
 	content, err := os.ReadFile("../../docs/compat.md")
 	if err != nil {
@@ -56,7 +56,8 @@ func TestCommandsOfHostToolsHaveCounterparts(t *testing.T) {
 	}
 }
 
-// exists reports whether words, such as etcd health --all, name a command below root and its flags.
+// exists reports whether words, such as etcd health --all, are a verb below root and existing flags
+// of this verb.
 func exists(root *cobra.Command, words []string) bool {
 	verb, flags, err := root.Find(words)
 	if err != nil || verb == root {

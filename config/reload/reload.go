@@ -25,8 +25,9 @@ type Adjustment struct {
 // defaultInterval is the default interval between checks of the files.
 const defaultInterval = time.Second
 
-// retryChecks is the number of checks after which a rejected configuration is tried again. The
-// cause of the error might have been in another file, such as a certificate.
+// retryChecks is the number of checks after which the Reloader retries a rejected configuration. A
+// retry can succeed because the cause of the error might have been in another file, such as a
+// certificate.
 const retryChecks = 10
 
 // Reloader applies changes to configuration files. It reads a file only when two consecutive checks
@@ -69,7 +70,7 @@ func (r *Reloader) Init() {
 		return
 	}
 	if changed, err := config.Changes(r.Start, next); err == nil && len(changed) == 0 {
-		r.read = r.startState // otherwise the files have changed since this process read them
+		r.read = r.startState // otherwise, the files have changed since the start
 	}
 }
 
@@ -112,7 +113,7 @@ func (r *Reloader) reload() {
 		r.rejected = err.Error()
 	}
 	switch {
-	case err != nil && r.rejected == previous: // the error was reported before
+	case err != nil && r.rejected == previous: // the error has already been reported
 	case err != nil:
 		slog.Error("changed configuration is rejected; the previous configuration remains in effect", "error", err)
 		r.report("the changed configuration is rejected, and the previous one stays in effect: " + err.Error())

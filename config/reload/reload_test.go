@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// fixture is a configuration file with a running Reloader, and the results of the Reloader's
-// adjustments.
+// fixture contains a configuration file, a Reloader that is running, and the results of the
+// Reloader's adjustments.
 type fixture struct {
 	t    *testing.T
 	file string

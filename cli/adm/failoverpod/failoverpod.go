@@ -39,9 +39,9 @@ type Request struct {
 const (
 	// defaultImages is the default image of the pods. Every node with keepalived provides it.
 	defaultImages = "localhost/slipway-ipfailover:current"
-	// hostPort is the first of the host ports that the pods reserve. No process listens on these
-	// ports. The number of the host port that a configuration's pods request is the sum of hostPort
-	// and --vrrp-id-offset, so that the scheduler never places two of them on the same host.
+	// hostPort is the first of the host ports that the pods reserve. All pods of a configuration
+	// request the same port, hostPort plus --vrrp-id-offset, so that the scheduler never places two
+	// of them on the same host. No process listens on these ports.
 	hostPort = 63000
 	// maxID is the highest VRRP ID. Each group of addresses uses one ID.
 	maxID = 255
@@ -151,8 +151,8 @@ func (r *Request) validate() (nodes map[string]string, err error) {
 	return nodes, errors.Join(problems...)
 }
 
-// pod returns the spec of a pod that shares the addresses. The pod changes nothing on its host
-// except the network.
+// pod returns the spec of the pods that share the virtual IP addresses. A pod does not change
+// anything on its host except the network.
 func (r *Request) pod(nodes map[string]string) corev1.PodSpec {
 	port := int32(hostPort + r.offset)
 	return corev1.PodSpec{

@@ -94,8 +94,8 @@ func TestPodsOfFailover(t *testing.T) {
 	if !pod.HostNetwork || pod.ServiceAccountName != "mover" || len(pod.NodeSelector) != 1 || pod.NodeSelector["zone"] != "edge" {
 		t.Errorf("the pod has host network %t, account %q, nodes %v", pod.HostNetwork, pod.ServiceAccountName, pod.NodeSelector)
 	}
-	// Two pods of the same configuration never share a host. Other configurations use different
-	// ports.
+	// The host port prevents two pods of the same configuration from running on the same host. Each
+	// configuration has a different port.
 	if port := container.Ports[0]; port.HostPort != 63007 || port.ContainerPort != 63007 {
 		t.Errorf("the port is %+v", port)
 	}

@@ -160,8 +160,9 @@ func (p *plan) service() *corev1.Service {
 // listen returns the port for health checks, metrics and statistics.
 func (p *plan) listen() int { return cmp.Or(p.statsPort, listenPort) }
 
-// statsOnHost reports whether the port returned by listen is also a host port. If statistics are
-// disabled, only the kubelet uses the port, and it connects to the pod's IP address.
+// statsOnHost reports whether the port that listen returns is also a host port. If statistics are
+// disabled, no host port is necessary, because only the kubelet connects to the port, at the pod's
+// IP address.
 func (p *plan) statsOnHost() bool { return p.hostNetwork || p.hostPorts && p.statsPort != 0 }
 
 // config returns the deployment config. If the pods use host ports, it sets maxSurge to 0, because

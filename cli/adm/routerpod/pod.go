@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// Paths in the pods: certificateDir contains the default certificate, clientDir the CA
-	// certificates and the revocation list for client certificates, secretDir the SSH key for an
-	// external load balancer, and logDir the socket of the syslog container.
+	// Directories in the pods. certificateDir contains the default certificate. clientDir contains
+	// the CA certificates and the revocation list for client certificates. secretDir contains the
+	// SSH key for an external load balancer. logDir contains the socket of the syslog container.
 	certificateDir = "/etc/pki/tls/private"
 	clientDir      = "/etc/pki/tls/client"
 	secretDir      = "/etc/secret-volume"
 	logDir         = "/var/lib/rsyslog"
-	// A terminating pod continues to serve until no client has opened a connection for drainPeriod.
-	// terminationPeriod, in seconds, is the pod's termination grace period.
+	// A terminating pod stops serving when no client has opened a connection for drainPeriod.
+	// terminationPeriod is the pod's termination grace period, in seconds.
 	drainPeriod, terminationPeriod = "5s", 60
 )
 
@@ -104,8 +104,8 @@ func (p *plan) probe(path string, period int32) *corev1.Probe {
 	}
 }
 
-// environment returns the router's environment variables. Secret values are references to keys in
-// the secret.
+// environment returns the router's environment variables. Variables with secret values refer to
+// keys in the secret.
 func (p *plan) environment() (variables []corev1.EnvVar) {
 	text := func(n int32) string { return strconv.Itoa(int(n)) }
 	flag := func(on bool) string {

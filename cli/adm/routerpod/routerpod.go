@@ -183,7 +183,7 @@ func (r *Request) read() (*plan, error) {
 	if r.statsPassword == "" {
 		r.statsPassword = rand.Text()
 	}
-	if r.kind == f5Router { // an f5-router does not serve requests itself
+	if r.kind == f5Router { // an f5-router does not listen on the ports
 		p.ports, r.hostNetwork, r.hostPorts = nil, false, false
 	}
 	return p, errors.Join(problems...)
@@ -217,8 +217,8 @@ func (r *Request) readPorts() (ports []port, err error) {
 }
 
 // tlsPorts returns the two ports that HAProxy uses to forward TLS connections to itself: 10444 and
-// 10443. On the host network, if the HTTPS port is not 443, it returns the next two free ports
-// after the HTTPS port, so that they differ between routers on the same host.
+// 10443. On the host network, routers on the same host need different ports. Therefore, if the
+// HTTPS port is not 443, tlsPorts returns the next two free ports after the HTTPS port.
 func (p *plan) tlsPorts() (sni, noSNI int32) {
 	https := p.ports[1].container
 	if !p.hostNetwork || https == 443 {

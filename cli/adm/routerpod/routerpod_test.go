@@ -42,8 +42,8 @@ func create(t *testing.T, args ...string) (map[string]runtime.Object, []string) 
 	return objects, notes
 }
 
-// podOf returns the pod spec and the router's environment variables: their values, or their keys in
-// the secret.
+// podOf returns the pod's spec and the router's environment variables. The values of secret
+// variables are keys in the secret.
 func podOf(t *testing.T, objects map[string]runtime.Object) (corev1.PodSpec, map[string]string) {
 	t.Helper()
 	pod := objects["DeploymentConfig/edge"].(*appsv1.DeploymentConfig).Spec.Template.Spec
@@ -99,7 +99,7 @@ func TestObjects(t *testing.T) {
 	for _, test := range []struct {
 		name, want string // kinds and names in creation order
 		args       []string
-		note       string // a part of the note
+		note       string // part of the note
 	}{
 		{
 			name: "host network", note: "the host ports 80, 443, 1936",
@@ -248,8 +248,8 @@ func TestRequestReportsAllProblems(t *testing.T) {
 	}
 }
 
-// The pods of a router that configures an external appliance only send requests, so they need no
-// ports. Their SSH keys are mounted as files.
+// The pods of a router that configures an external appliance need no ports, because they only send
+// requests. Their SSH keys are mounted as files.
 func TestPodOfRouterForAppliance(t *testing.T) {
 	key := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(key, []byte("key"), 0o600); err != nil {

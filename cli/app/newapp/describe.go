@@ -25,7 +25,7 @@ func (p *Plan) describeImage(out io.Writer, part Part) {
 	image := part.Image
 	switch {
 	case image == nil && part.Build.Strategy != PipelineStrategy:
-		return // the build has no base image, or a binary source
+		return // the build has no base image, or its source is binary
 	case image == nil:
 		fmt.Fprintf(out, "--> Found a Jenkinsfile in %q\n\n", part.Build.Source.Name)
 		return

@@ -13,8 +13,8 @@ import (
 type Dockerfile struct {
 	// Text is the content of the whole file.
 	Text string
-	// From is the base image of the last stage. If that stage is based on an earlier one, From is the
-	// base image of the earlier stage.
+	// From is the base image of the last stage. If the last stage is based on an earlier stage,
+	// From is the base image of that earlier stage.
 	From string
 	// Ports lists the ports that the last stage exposes, such as 8080/tcp.
 	Ports []string
@@ -33,8 +33,8 @@ func ReadDockerfile(dir string) (*Dockerfile, error) {
 	return ParseDockerfile(string(text))
 }
 
-// ParseDockerfile evaluates the FROM, ARG and EXPOSE instructions. A Dockerfile without FROM is an
-// error.
+// ParseDockerfile evaluates the FROM, ARG and EXPOSE instructions. It returns an error if there is
+// no FROM instruction.
 func ParseDockerfile(text string) (*Dockerfile, error) {
 	file, stages, arguments := &Dockerfile{Text: text}, map[string]string{}, map[string]string{}
 	fill := func(word string) string {
@@ -77,7 +77,7 @@ func ParseDockerfile(text string) (*Dockerfile, error) {
 	return file, nil
 }
 
-// argument returns the value of the ARG that a reference names. The reference has the form NAME or
+// argument returns the value of an ARG. name is the text of a reference to the ARG: NAME or
 // NAME:-DEFAULT.
 func argument(arguments map[string]string, name string) string {
 	name, otherwise, _ := strings.Cut(name, ":-")

@@ -67,7 +67,7 @@ func (e *Empty) Error() string {
 	return text
 }
 
-// Find resolves a component's From to an image or a template, and returns nil for the other result.
+// Find resolves a component's From field to an image or a template. The other result is nil.
 func (f *Finder) Find(ctx context.Context, component Component) (image *Image, template *templatev1.Template, err error) {
 	name, kind := component.From, component.Kind
 	if kind == AnyKind || kind == StreamKind {
@@ -117,7 +117,8 @@ func (f *Finder) base(ctx context.Context, name string) (*Image, error) {
 	return image, err
 }
 
-// missing returns an Image that contains only a name and a tag.
+// missing returns the Image for a name that Find cannot resolve. It contains only the name and the
+// tag.
 func missing(name string) *Image {
 	_, tag := tagged(name)
 	return &Image{Name: name, Reference: name, Tag: tag, Missing: true}
@@ -179,8 +180,8 @@ func (f *Finder) stream(ctx context.Context, name string) (*Image, error) {
 }
 
 // empty returns an error if the image stream exists but has no tags, or if its tag has no image
-// yet. Otherwise Find would use an unrelated image of the same name from a registry. With
-// AllowMissingTags, empty returns an Image with Missing set instead of an error.
+// yet. Otherwise, Find would use an unrelated image of the same name from a registry. If
+// AllowMissingTags is set, empty returns an Image with Missing set instead of an error.
 func (f *Finder) empty(ctx context.Context, name string) (*Image, error) {
 	reference, tag := tagged(name)
 	projects, bare := f.projects(reference)

@@ -18,12 +18,13 @@ import (
 
 // Image is an image found by Finder.
 type Image struct {
-	// Name is the requested name. Reference is the pull spec, or the name of an image from a registry.
+	// Name is the requested name. Reference is the image's pull spec. For an image from a registry,
+	// it is the image's name.
 	Name, Reference string
 	// Namespace, Stream and Tag identify the image stream tag. Namespace and Stream are empty for
 	// an image from a registry. Tag is always set.
 	Namespace, Stream, Tag string
-	// ID is the image's ID, and Created its creation time, if available.
+	// ID is the image's ID. Created is the time at which the image was created, if available.
 	ID      string
 	Created time.Time
 	// Ports (such as 8080/tcp), Volumes and User are the values that the image declares.
@@ -33,9 +34,9 @@ type Image struct {
 	Command []string
 	// Labels contains the image's labels. Annotations contains the tag's annotations.
 	Labels, Annotations map[string]string
-	// Missing is set if only the name is available.
+	// Missing means that the image does not exist yet, so that only its name and tag are available.
 	Missing bool
-	// Insecure is set if the registry's certificate is not verified.
+	// Insecure means that the registry's certificate is not verified.
 	Insecure bool
 }
 
@@ -55,7 +56,7 @@ func (i *Image) describe(image *imagev1.Image) error {
 	return nil
 }
 
-// Builder reports whether the image is an S2I builder, according to its labels or the tag's
+// Builder reports whether the image is an S2I builder, according to the image's labels or the tag's
 // annotations.
 func (i *Image) Builder() bool {
 	for _, label := range []string{"io.openshift.s2i.scripts-url", "io.s2i.scripts-url"} {

@@ -17,7 +17,7 @@ type Match struct {
 	// Kind is the flag that selects the object: image-stream or template.
 	Kind          string
 	Project, Name string
-	// Tag is the tag to use if only the image stream's name is given.
+	// Tag is the tag to use if the user specifies only the name of the image stream.
 	Tag string
 }
 
@@ -134,7 +134,7 @@ func listed(all []Match) string {
 // defaultTag resolves the tag latest by following its references to other tags of the stream.
 func defaultTag(stream *imagev1.ImageStream) string {
 	tag := latest
-	for range stream.Spec.Tags { // a chain of references cannot be longer
+	for range stream.Spec.Tags { // a chain of references cannot be longer than this
 		at := slices.IndexFunc(stream.Spec.Tags, func(t imagev1.TagReference) bool { return t.Name == tag })
 		if at < 0 || stream.Spec.Tags[at].From == nil || stream.Spec.Tags[at].From.Kind != "ImageStreamTag" || strings.Contains(stream.Spec.Tags[at].From.Name, ":") {
 			break

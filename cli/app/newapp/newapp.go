@@ -1,8 +1,9 @@
-// Package newapp decides which objects `oc new-app` and `oc new-build` create for images, image
-// streams, templates and source, and describes what it found. It changes nothing in the cluster.
+// Package newapp plans the objects that `oc new-app` and `oc new-build` create for images, image
+// streams, templates and source, and describes the plan. It does not change anything in the
+// cluster.
 //
 // Source: OpenShift Container Platform 3.11 Developer Guide, Creating New Applications. The
-// objects, names and messages match those of OpenShift 3.11's client.
+// objects, names and messages match OpenShift 3.11's client.
 package newapp
 
 import (
@@ -28,9 +29,10 @@ const (
 // Request contains the arguments and flags of a command.
 type Request struct {
 	Components []Component
-	// Sources contains the source arguments without a builder image. If there is only one source,
-	// New looks for images that can build it and have no source yet. If it finds one such image,
-	// New builds the source with it. If it finds more than one, New returns an error.
+	// Sources contains the source arguments without a builder image. If there is exactly one
+	// source, New searches Components for images that can build the source and have no source yet.
+	// If it finds one image, New builds the source with that image. If it finds several images, New
+	// returns an error.
 	Sources []string
 	// Name is the name of the first part and its objects. It defaults to the name of the source or
 	// image.
@@ -45,8 +47,8 @@ type Request struct {
 	Labels map[string]string
 	// AsTest creates test deployments, whose pods exist only during a deployment.
 	AsTest bool
-	// BuildOnly suppresses deployments and services. By is the command that creates the objects. An
-	// annotation on the objects records the command.
+	// BuildOnly means that no deployments and services are created. By is the name of the command.
+	// It is recorded in an annotation on the objects.
 	BuildOnly bool
 	By        string
 	// Options apply only to builds.
@@ -67,12 +69,13 @@ type Part struct {
 type Build struct {
 	Source   *Source
 	Strategy string
-	// Binary is set if the client uploads the source of each build.
+	// Binary means that the client uploads the source when it starts a build.
 	Binary     bool
 	Dockerfile *Dockerfile
 	// Inline is the text of a Dockerfile that requires no other source.
 	Inline string
-	// Language is the detected language of the source. It is set only if New needed it.
+	// Language is the detected language of the source. New sets it only if it has to choose a
+	// builder.
 	Language string
 }
 
@@ -119,7 +122,8 @@ func New(ctx context.Context, finder *Finder, request Request) (*Plan, error) {
 
 // pair returns the components. If there is exactly one source without a builder, and exactly one
 // image can build it, pair adds the source to this image's component. If more than one image can
-// build the source, pair returns an error. Otherwise each source becomes a component.
+// build the source, pair returns an error. In all other cases, each source becomes a separate
+// component.
 func pair(ctx context.Context, finder *Finder, request Request) ([]Component, error) {
 	components, sources := []Component{}, slices.Clone(request.Sources)
 	for _, component := range request.Components {
@@ -208,7 +212,7 @@ func (p *Plan) build(ctx context.Context, finder *Finder, text string, part *Par
 	build := &Build{Source: source, Strategy: p.Strategy, Binary: source.URL == "" || p.Options.Binary}
 	switch {
 	case build.Strategy == PipelineStrategy:
-		part.Image = nil // the source's Jenkinsfile chooses its images
+		part.Image = nil // the Jenkinsfile in the source specifies the images
 		return build, nil
 	case part.Image != nil && build.Strategy != DockerStrategy:
 		build.Strategy = SourceStrategy
@@ -221,7 +225,7 @@ func (p *Plan) build(ctx context.Context, finder *Finder, text string, part *Par
 	return build, build.inspect(ctx, finder, dir, part)
 }
 
-// inspect chooses the strategy and the language from the files in dir.
+// inspect chooses the strategy and the language based on the files in dir.
 func (b *Build) inspect(ctx context.Context, finder *Finder, dir string, part *Part) (err error) {
 	if b.Dockerfile, err = ReadDockerfile(dir); err != nil {
 		return err

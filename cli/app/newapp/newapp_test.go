@@ -28,7 +28,8 @@ import (
 // a Python builder that has no image. The shop project contains a database.
 func cluster(t *testing.T) *Finder {
 	t.Helper()
-	// The test's API server supports only the types in client-go's scheme.
+	// Register the image types, because the test's API server supports only the types in
+	// client-go's scheme.
 	if err := imagev1.Install(scheme.Scheme); err != nil {
 		t.Fatal(err)
 	}

@@ -21,15 +21,16 @@ import (
 // generatedBy is the annotation that contains the command that created an object.
 const generatedBy = "openshift.io/generated-by"
 
-// importedFrom is the tag annotation that contains the image that the tag was created for.
+// importedFrom is the tag annotation that contains the reference of the image for which the tag was
+// created.
 const importedFrom = "openshift.io/imported-from"
 
-// entrypoint is the format of the pod annotation that contains the command of a container's image
-// as a JSON array. Its argument is the container's name.
+// entrypoint is the format of a pod annotation that contains the command of a container's image as
+// a JSON array. The format's argument is the container's name.
 const entrypoint = "openshift.io/container.%s.image.entrypoint"
 
-// Objects returns the objects for a plan's parts: image streams first, because other objects refer
-// to them, then builds, deployments and services.
+// Objects returns the objects for a plan's parts. The image streams are first, because other
+// objects refer to them, followed by builds, deployments and services.
 func (p *Plan) Objects() (all []runtime.Object) {
 	var builds, deployments, services []runtime.Object
 	streams := map[string]*imagev1.ImageStream{}
@@ -96,8 +97,8 @@ func follow(image *Image) imagev1.TagReference {
 	}
 }
 
-// track returns a tag that refers to the image of another image stream. As in OpenShift 3.11, an
-// application with an explicit name has an image stream of that name.
+// track returns a tag that refers to an image of another image stream. As in OpenShift 3.11, an
+// application with an explicit name has its own image stream of that name.
 func track(image *Image) imagev1.TagReference {
 	return imagev1.TagReference{Name: image.Tag, From: image.tag(""), Annotations: map[string]string{importedFrom: image.Reference}}
 }

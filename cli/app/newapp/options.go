@@ -12,8 +12,8 @@ import (
 
 // BuildOptions contains the options that apply only to builds.
 type BuildOptions struct {
-	// Inline is the text of a Dockerfile that is built without any other source. Binary is set if
-	// the client uploads the source of each build.
+	// Inline is the text of a Dockerfile that is built without any other source. Binary means that
+	// the client uploads the source when it starts a build.
 	Inline string
 	Binary bool
 	// To is the build's output. If To is nil, the output is an image stream tag with the build's
@@ -55,8 +55,8 @@ func (o *BuildOptions) findSource(ctx context.Context, finder *Finder) error {
 	return nil
 }
 
-// standalone returns a build without a repository or directory: its source is Inline, or the client
-// uploads its source.
+// standalone returns a build without a repository or directory. The build's source is Inline, or
+// the client uploads the source.
 func (p *Plan) standalone(ctx context.Context, finder *Finder, part *Part) (*Build, error) {
 	build := &Build{Source: &Source{}, Strategy: p.Strategy, Binary: p.Options.Binary, Inline: p.Options.Inline}
 	switch {

@@ -13,13 +13,13 @@ type Component struct {
 	// From is the image, image stream or template. It is empty if the component contains only
 	// source.
 	From string
-	// Kind restricts what From can refer to, if From is the value of a flag. Otherwise it is
-	// AnyKind.
+	// Kind restricts what From can refer to if From is the value of a flag. In all other cases, it
+	// is AnyKind.
 	Kind Kind
 	// Source is a Git URL, a local directory, or empty.
 	Source string
-	// Group is the number of the pod that runs the component's container. Components with the same
-	// number share a pod.
+	// Group identifies the pod that runs the component's container. Components with the same number
+	// share a pod.
 	Group int
 }
 

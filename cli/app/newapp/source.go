@@ -21,8 +21,8 @@ type Source struct {
 	ContextDir string
 	// Name is the name of the repository or directory.
 	Name string
-	// dir is the directory that contains the source on this machine. clone is the directory that
-	// Close removes, or "".
+	// dir is the directory that contains the source on this machine. clone is the temporary
+	// directory of a cloned repository, which Close removes, or "".
 	dir, clone string
 }
 
@@ -111,8 +111,8 @@ func (s *Source) Files(ctx context.Context) (string, error) {
 	return s.dir, nil
 }
 
-// checkout checks out a branch, tag or commit in a clone. It also accepts references that clones do
-// not contain, such as refs/pull/1/head.
+// checkout checks out a branch, tag or commit in a clone. It also supports references that a clone
+// does not contain, such as refs/pull/1/head.
 func checkout(ctx context.Context, clone, reference string) error {
 	_, err := git(ctx, clone, "checkout", "--quiet", reference, "--")
 	if err == nil || !strings.HasPrefix(reference, "refs/") {

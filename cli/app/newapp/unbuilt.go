@@ -11,13 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// commandAnnotation is the image stream tag annotation that contains the command that creates the
-// tag's image. The tags in the openshift project have this annotation.
+// commandAnnotation is an annotation on image stream tags in the openshift project. It contains the
+// command that creates the tag's image.
 const commandAnnotation = "slipway.openshift.io/build-command"
 
-// CheckImages returns an error for the tags in objects whose image an administrator has not created
-// yet. The error contains the command that creates each image. CheckImages ignores tags without a
-// known command. With AllowMissingTags, it ignores all tags.
+// CheckImages returns an error if objects refer to image stream tags whose images an administrator
+// has not created yet. The error contains the commands that create these images. CheckImages
+// ignores tags for which it cannot find a command and, if AllowMissingTags is set, all tags.
 func (f *Finder) CheckImages(ctx context.Context, objects []*unstructured.Unstructured) error {
 	if f.AllowMissingTags {
 		return nil

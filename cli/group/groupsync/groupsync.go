@@ -1,7 +1,7 @@
 // Package groupsync reads user groups from an LDAP directory, as specified by an OpenShift 3
-// LDAPSyncConfig. It supports three schemas: RFC 2307, in which groups list their members; Active
-// Directory, in which users list their groups; and augmented Active Directory, in which the groups
-// also have entries with names.
+// LDAPSyncConfig. It supports three schemas. In RFC 2307, groups list their members. In Active
+// Directory, users list their groups. In augmented Active Directory, the groups also have their own
+// entries, which contain names.
 package groupsync
 
 import (
@@ -37,8 +37,8 @@ type Source interface {
 	Group(uid string) (Group, error)
 }
 
-// Read reads and validates a sync configuration. It resolves relative paths against the file's
-// directory.
+// Read reads and validates a sync configuration. Relative paths in the configuration are relative
+// to the file's directory.
 func Read(file string) (*legacyv1.LDAPSyncConfig, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -101,7 +101,8 @@ func query(q legacyv1.LDAPQuery) ldap.Query {
 	return ldap.Query{BaseDN: q.BaseDN, Scope: q.Scope, DerefAliases: q.DerefAliases, Filter: q.Filter, TimeLimit: q.TimeLimit, PageSize: q.PageSize}
 }
 
-// sourceOf returns the source for a sync configuration's schema. It validates the queries.
+// sourceOf validates the queries in a sync configuration, and returns the source for the
+// configuration's schema.
 func sourceOf(conn *ldap.Conn, config *legacyv1.LDAPSyncConfig) (Source, error) {
 	var problems []error
 	check := func(name string, q ldap.Query) {

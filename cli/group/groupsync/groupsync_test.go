@@ -58,8 +58,8 @@ const (
 	groups = "{baseDN: 'ou=groups,dc=example,dc=com', scope: sub, filter: '(objectClass=groupOfNames)'}"
 )
 
-// open opens a connection to server's directory. schema is the sync configuration's schema, in
-// YAML.
+// open connects to the directory of a server. schema is the part of the sync configuration that
+// specifies the schema, in YAML.
 func open(t *testing.T, server *ldaptest.Server, schema string) *Directory {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "sync.yaml")

@@ -34,8 +34,8 @@ func findOne(conn *ldap.Conn, q ldap.Query, attribute, value string, attributes 
 type rfc2307 struct {
 	conn  *ldap.Conn
 	c     *legacyv1.RFC2307Config
-	names map[string]string // names in the cluster by group UID
-	users map[string]string // names of the users read so far, by UID
+	names map[string]string // cluster names, keyed by group UID
+	users map[string]string // names of the users read so far, keyed by UID
 }
 
 // UIDs returns the UIDs of all groups.
@@ -110,8 +110,8 @@ func (r *rfc2307) Group(uid string) (Group, error) {
 	return group, nil
 }
 
-// user returns a member's name. The name is empty if the member is missing and the configuration
-// tolerates missing members.
+// user returns a member's name. If the directory does not contain the member and the configuration
+// tolerates missing members, the name is empty.
 func (r *rfc2307) user(uid string) (string, error) {
 	if name, ok := r.users[uid]; ok {
 		return name, nil

@@ -104,7 +104,7 @@ func (a *appendCommand) run(ctx context.Context, files []string) error {
 	return a.push(registries, to, image)
 }
 
-// createdAt parses --created-at, which defaults to now.
+// createdAt parses --created-at. The default is the current time, now.
 func (a *appendCommand) createdAt(now time.Time) (time.Time, error) {
 	if a.created == "" {
 		return now.UTC(), nil
@@ -137,8 +137,8 @@ func (a *appendCommand) base(registries *registries) (v1.Image, error) {
 	return mutate.ConfigFile(empty.Image, config)
 }
 
-// addLayers adds archives to an image as layers. Each file is read twice: once to compute its
-// digest, and once when it is pushed.
+// addLayers adds archives to an image as layers. Each file is read twice, to compute its digest and
+// to push it.
 func addLayers(image v1.Image, files []string, created time.Time) (v1.Image, error) {
 	kind := types.DockerLayer
 	if media, err := image.MediaType(); err != nil {

@@ -38,7 +38,7 @@ type bucket struct {
 	alone    bool
 	slots    chan struct{}
 	progress *progress
-	sending  singleflight.Group // by object path
+	sending  singleflight.Group // keyed by object path
 	blobs    sync.Map           // maps a blob's digest to the path of its object
 }
 
@@ -83,15 +83,15 @@ func connect(host, region string, client registryclient.Client) (*minio.Client, 
 	return minio.New(host, &minio.Options{Creds: existing, Secure: secure, Region: region, Transport: carrier})
 }
 
-// push copies an image or a manifest list and everything that it refers to. It writes each manifest
-// after the content that the manifest refers to, so that every manifest in the bucket is complete.
+// push copies an image, or a manifest list with its images. It writes a manifest only after the
+// content that the manifest refers to, so that every manifest in the bucket is complete.
 func (b *bucket) push(ctx context.Context, to name.Reference, artifact remote.Taggable) error {
 	repository := strings.SplitN(to.Context().RepositoryStr(), "/", 3)[2]
 	tag := ""
 	if ref, ok := to.(name.Tag); ok {
 		tag = ref.TagStr()
 	}
-	// Write this object, because clients request its path to detect a registry.
+	// Clients request this path to check whether the server is a registry.
 	if err := b.putObject(ctx, "v2/", "application/json", nil); err != nil {
 		return err
 	}
@@ -129,8 +129,7 @@ func (b *bucket) pushManifest(ctx context.Context, repository, tag string, artif
 	return nil
 }
 
-// parts returns functions. Each function copies one blob of an image or one manifest of a manifest
-// list.
+// parts returns functions that each copy one blob of an image, or one manifest of a manifest list.
 func (b *bucket) parts(ctx context.Context, repository string, artifact remote.Taggable) (parts []func() error, err error) {
 	switch index := artifact.(type) {
 	case v1.ImageIndex:
@@ -172,8 +171,8 @@ func childOf(index v1.ImageIndex, entry v1.Descriptor) (remote.Taggable, error) 
 	return nil, fmt.Errorf("the manifest list has %s, a %q: only images and lists can be copied to S3", entry.Digest, entry.MediaType)
 }
 
-// putObject writes a small object. It does not sign the content: without TLS, the client would send
-// the signature of an empty body with an unknown length. Few servers accept such a request.
+// putObject writes a small object. It does not sign the content. Otherwise, without TLS, the client
+// would use a signature for an empty body of unknown length, which few servers accept.
 func (b *bucket) putObject(ctx context.Context, key, mediaType string, content []byte) error {
 	return b.use(func(client *minio.Client) error {
 		options := minio.PutObjectOptions{ContentType: mediaType, DisableContentSha256: true}
@@ -185,7 +184,8 @@ func (b *bucket) putObject(ctx context.Context, key, mediaType string, content [
 	})
 }
 
-// use waits for a free slot, then calls do with the client.
+// use waits until fewer than the maximum number of transfers are running, and then calls do with
+// the client.
 func (b *bucket) use(do func(*minio.Client) error) error {
 	client, err := b.client()
 	if err != nil {
@@ -197,7 +197,7 @@ func (b *bucket) use(do func(*minio.Client) error) error {
 }
 
 // pushBlob copies a layer or a configuration, unless the bucket already contains it or S3 can copy
-// it from elsewhere. It omits layers that must not be distributed.
+// it from another path. It skips layers that must not be distributed.
 func (b *bucket) pushBlob(ctx context.Context, repository string, blob v1.Layer) error {
 	mediaType, err := blob.MediaType()
 	if err != nil || !mediaType.IsDistributable() {

@@ -54,8 +54,8 @@ func serveS3(t *testing.T) *s3 {
 	return result
 }
 
-// pull returns the digest of an image or manifest list. It checks that the bucket contains
-// everything that the manifest refers to.
+// pull returns the digest of an image or manifest list. It checks that the bucket contains all
+// content that the manifest refers to.
 func (s *s3) pull(t *testing.T, reference string) string {
 	t.Helper()
 	parsed, err := name.ParseReference(s.public + "/" + reference)

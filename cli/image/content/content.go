@@ -1,8 +1,8 @@
 // Package content implements `oc image` with the subcommands info, mirror, append and extract. They
 // connect directly to registries and do not require a cluster.
 //
-// The flags and output follow OpenShift Container Platform 3.11's client. Layers are streamed from
-// registry to registry, or to files.
+// The flags and output follow OpenShift Container Platform 3.11's client. The commands stream
+// layers directly between registries, or from registries to files.
 package content
 
 import (
@@ -40,8 +40,8 @@ type access struct {
 	credentials string
 	insecure    bool
 	jobs        int
-	// force uploads content that the registry already contains. alone prevents layers from being
-	// mounted from other repositories.
+	// force means that content is uploaded even if the registry already contains it. alone means
+	// that layers are not mounted from other repositories.
 	force, alone bool
 }
 
@@ -106,15 +106,15 @@ func explain(verb, subject string, err error) error {
 	return fmt.Errorf("%s %q: %w", verb, subject, err)
 }
 
-// forceTransport is a transport for registries. With force, it responds to every HEAD request for a
-// blob or manifest with 404 Not Found. With alone or force, it turns requests that mount a layer
-// into uploads.
+// forceTransport is a transport for registries. If force is true, it responds with 404 Not Found to
+// every HEAD request for a blob or manifest. If alone or force is true, it replaces requests that
+// mount a layer with uploads.
 type forceTransport struct {
 	http.RoundTripper
 	force, alone bool
 }
 
-// RoundTrip sends the request, or responds to it as the comment on forceTransport describes.
+// RoundTrip sends the request, or responds to it as described for forceTransport.
 func (i *forceTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if i.force && request.Method == http.MethodHead {
 		return &http.Response{

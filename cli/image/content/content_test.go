@@ -31,8 +31,8 @@ func serve(t *testing.T) string {
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
-// oc runs `oc image` with the arguments. If a file named stdin exists, mirror reads it as its
-// standard input.
+// oc runs `oc image` with the arguments. If the file `stdin` exists, mirror uses it as its standard
+// input.
 func oc(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	t.Setenv("DOCKER_CONFIG", t.TempDir())
@@ -64,8 +64,8 @@ func lines(t *testing.T) []string {
 	return strings.Split(string(content), "\n")
 }
 
-// entry is a layer entry. If kind is 0, the entry is a directory if its name ends with /, otherwise
-// a file.
+// entry is an entry in a layer. If kind is 0, the entry is a directory if its name ends with /, and
+// a file otherwise.
 type entry struct {
 	name, content string
 	kind          byte

@@ -102,12 +102,12 @@ func (e *extract) run(ctx context.Context, arg string) error {
 
 // want is a path in the image and its destination.
 type want struct {
-	// source is a path in the image without a leading /, or a pattern. all selects everything below
-	// source, but not source itself.
+	// source is a path in the image without a leading /, or a pattern. all means that only the
+	// content of source is selected, not source itself.
 	source string
 	all    bool
-	// directory is the destination. single is set if source must be a single, existing file.
-	// matched is set if the image contains source.
+	// directory is the destination. single means that source must be a single, existing file.
+	// matched means that the image contains source.
 	directory string
 	single    bool
 	matched   bool
@@ -141,8 +141,8 @@ func (e *extract) wants() (all []*want, err error) {
 	return all, nil
 }
 
-// inside returns the path of an entry without a leading / and without .. elements. It returns "."
-// for the root.
+// inside returns the path of an entry without a leading / and without .. elements. For the root
+// directory, it returns ".".
 func inside(name string) string {
 	if name = path.Clean("/" + filepath.ToSlash(name))[1:]; name == "" {
 		return "."
@@ -194,7 +194,8 @@ type layerChoice struct {
 	open     bool
 }
 
-// splitLayers splits IMAGE[LAYERS]. Without brackets, choice selects all layers.
+// splitLayers splits IMAGE[LAYERS] into the image and the selected layers. Without brackets, choice
+// selects all layers.
 func splitLayers(arg string) (reference string, choice layerChoice, err error) {
 	reference, rest, ok := strings.Cut(arg, "[")
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/archive/archivetest"
 )
 
-// tree returns the content of a directory, keyed by relative path: the content of files, the
-// targets of links, and "/" for directories.
+// tree returns the content of a directory, keyed by relative path. The values are the content of
+// files, the targets of links, and "/" for directories.
 func tree(t *testing.T, directory string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -38,7 +38,7 @@ func tree(t *testing.T, directory string) map[string]string {
 	return files
 }
 
-// has checks that a directory contains exactly the entries in want.
+// has checks that a directory contains the entries in want and no other entries.
 func has(t *testing.T, directory string, want map[string]string) {
 	t.Helper()
 	got := tree(t, directory)
@@ -132,7 +132,7 @@ func TestExtractWritesNothingOutsideDirectories(t *testing.T) {
 		t.Errorf("a dry run prints %q, %v", out, err)
 	}
 
-	// Links that already exist in the directory must not be followed.
+	// The command must not follow links that already exist in the directory.
 	if err := os.Symlink(outside, filepath.Join(dir, "b2")); err != nil {
 		t.Fatal(err)
 	}

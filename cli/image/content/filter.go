@@ -68,7 +68,7 @@ func (f *filter) among(desc *remote.Descriptor) (index v1.ImageIndex, manifests,
 	return index, manifests, manifest.Manifests, nil
 }
 
-// errSeveral is the error for a manifest list that does not resolve to a single image.
+// errSeveral is the error for a manifest list from which no single image can be selected.
 type errSeveral struct {
 	reason  string
 	entries []v1.Descriptor
@@ -87,9 +87,9 @@ func (e errSeveral) Error() string {
 	return text.String()
 }
 
-// single returns a manifest's image, or the only selected image of a manifest list. If isOwn is
-// true, it returns the first selected image. In that case, the default pattern selects the images
-// for Linux on this machine's architecture.
+// single returns the image of a manifest. For a manifest list, it returns the only selected image.
+// If isOwn is true, it returns the first selected image instead, and the default filter selects the
+// images for Linux on this machine's architecture.
 func (f *filter) single(desc *remote.Descriptor, isOwn bool) (v1.Image, error) {
 	if !desc.MediaType.IsIndex() {
 		if !desc.MediaType.IsImage() {

@@ -118,8 +118,8 @@ func (m *mirror) mappings(args []string) ([]mapping, error) {
 	return all, err
 }
 
-// copy executes the plan. If an image cannot be copied, it continues with the other images. It
-// returns all errors.
+// copy executes the plan. If it cannot copy an image, it continues with the other images, and
+// returns all errors at the end.
 func (m *mirror) copy(ctx context.Context, registries *registries, all plan) error {
 	progress := registries.progress
 	defer progress.end()
@@ -140,7 +140,7 @@ func (m *mirror) copy(ctx context.Context, registries *registries, all plan) err
 			return nil
 		})
 	}
-	_ = group.Wait() // each image has its own error
+	_ = group.Wait() // the errors are stored for each image
 	return errors.Join(problems...)
 }
 
@@ -151,8 +151,8 @@ func (c *copyTask) send(ctx context.Context, pusher *remote.Pusher) error {
 	return pusher.Push(ctx, c.to, c.artifact)
 }
 
-// place returns the destination, for messages. If the reference contains only a digest, place omits
-// the digest.
+// place returns the destination for use in messages. If the destination has no tag, place omits the
+// digest.
 func (c *copyTask) place() string {
 	content := c.to.Name()
 	if c.to.Identifier() == c.digest.String() {

@@ -31,7 +31,8 @@ type copyTask struct {
 // plan is the list of images to copy, sorted by destination.
 type plan []copyTask
 
-// plan reads the manifests of the sources. Its error contains the errors for all sources.
+// plan reads the manifests of the sources and returns the plan. It returns the errors for all
+// sources together.
 func (m *mirror) plan(registries *registries, all []mapping) (copies plan, err error) {
 	var problems []error
 	for _, mapping := range all {

@@ -57,7 +57,7 @@ type countedBody struct {
 	progress *progress
 }
 
-// Read reads from the body and counts the bytes.
+// Read reads from the body and adds the number of bytes to the progress.
 func (c *countedBody) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.progress.add(n)
@@ -80,7 +80,7 @@ func (p *progress) arrived(repository, digest string) {
 	}
 }
 
-// line erases the progress line and prints text as a permanent line.
+// line erases the progress line, and prints text on a line that is not erased later.
 func (p *progress) line(out io.Writer, text string) {
 	p.lock.Lock()
 	defer p.lock.Unlock()

@@ -58,7 +58,7 @@ func (u *unpacker) files(names []string, header *tar.Header, content io.Reader) 
 	return err
 }
 
-// special writes a directory or a symbolic link. With --only-files, it is a no-op.
+// special writes a directory or a symbolic link. If --only-files is set, it does nothing.
 func (u *unpacker) special(p spot, header *tar.Header) error {
 	if u.onlyFiles {
 		return nil
@@ -91,8 +91,8 @@ func (u *unpacker) chown(p spot, header *tar.Header) error {
 	return p.root.Lchown(p.name, header.Uid, header.Gid)
 }
 
-// mode returns the mode to set. It keeps the setuid, setgid and sticky bits only if ownership is
-// preserved.
+// mode returns the mode of the file to write. It keeps the setuid, setgid and sticky bits only if
+// ownership is preserved.
 func (u *unpacker) mode(header *tar.Header) fs.FileMode {
 	mode := header.FileInfo().Mode()
 	if u.ownership {

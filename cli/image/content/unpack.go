@@ -17,16 +17,15 @@ import (
 	"github.com/slipway-platform/slipway/internal/archive"
 )
 
-// Markers in file names. A layer uses them to remove a file in lower layers (whiteout) or the
-// content of a directory (opaque).
+// Prefixes of marker files in a layer. A whiteout file removes a file in lower layers. An opaque
+// file removes the content of its directory in lower layers.
 const (
 	whiteout = ".wh."
 	opaque   = ".wh..wh..opq"
 )
 
-// unpacker unpacks an image's layers from the last to the first. Entries in lower layers do not
-// replace what a later layer wrote or removed, so the unpacker never needs to remove files from the
-// disk.
+// unpacker unpacks an image's layers from the last to the first. It skips entries that a later
+// layer has written or removed, so that it never needs to remove files from the disk.
 type unpacker struct {
 	*extract
 	wants []*want
@@ -36,8 +35,8 @@ type unpacker struct {
 	paths, hidden map[string]bool
 	// links maps each hard link target in the current layer to the names of its links.
 	links map[string][]string
-	// modes contains the modes of directories. They are set last, because a mode can forbid
-	// writing.
+	// modes contains the modes of directories. They are set at the end, because a mode can prevent
+	// the unpacker from writing to a directory.
 	modes []directoryMode
 }
 
@@ -84,7 +83,7 @@ func (e *extract) unpack(layers []v1.Layer, wants []*want) (err error) {
 	return nil
 }
 
-// complete reports whether wants contains only single files, and all of them have been written.
+// complete reports whether all wants are single files that have been written.
 func (u *unpacker) complete() bool {
 	return !slices.ContainsFunc(u.wants, func(w *want) bool { return !w.single || !w.matched })
 }
@@ -133,8 +132,8 @@ func (u *unpacker) layer(layer v1.Layer) error {
 	return err
 }
 
-// each calls do for each entry of a layer. It reads the layer to its end, which verifies its
-// digest.
+// each calls do for each entry of a layer. It reads the layer to its end, so that its digest is
+// verified.
 func each(layer v1.Layer, do func(name string, header *tar.Header, content io.Reader) error) error {
 	digest, err := layer.Digest()
 	if err != nil {
@@ -157,8 +156,8 @@ func each(layer v1.Layer, do func(name string, header *tar.Header, content io.Re
 	return nil
 }
 
-// isCovered reports whether a later layer, or an earlier entry in this layer, has written or
-// removed a path.
+// isCovered reports whether a path has already been written or removed by a later layer, or by an
+// earlier entry in this layer.
 func (u *unpacker) isCovered(name string) bool {
 	if u.paths[name] {
 		return true
@@ -171,7 +170,7 @@ func (u *unpacker) isCovered(name string) bool {
 	return false
 }
 
-// entry writes an entry to its destinations. Hard links are only recorded in links.
+// entry writes an entry to its destinations. It only records hard links in links.
 func (u *unpacker) entry(name string, header *tar.Header, content io.Reader) error {
 	places := u.places(name)
 	for _, p := range places {
@@ -193,8 +192,8 @@ func (u *unpacker) entry(name string, header *tar.Header, content io.Reader) err
 	case tar.TypeReg:
 		return u.files([]string{name}, header, content)
 	case tar.TypeLink:
-		// The target might not be selected, or might be replaced by a later layer, so its content
-		// is read again.
+		// Reread the content later, because the link's target might not be selected, or a later
+		// layer might have replaced it.
 		target := inside(header.Linkname)
 		u.links[target] = append(u.links[target], name)
 		return nil

@@ -1,5 +1,5 @@
-// Package signature implements `oc adm verify-image-signature`. It verifies image signatures, which
-// are OpenPGP messages, with public keys, and records the results in the Image objects.
+// Package signature implements `oc adm verify-image-signature`. It uses public keys to verify image
+// signatures, which are OpenPGP messages, and records the results in the Image objects.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 12. The signed text is
 // an "atomic container signature".
@@ -221,8 +221,8 @@ func clearResult(signature *imagev1.ImageSignature) {
 	signature.IssuedBy, signature.IssuedTo, signature.Created = nil, nil, nil
 }
 
-// store writes the results, keyed by signature name, to the image. It skips a signature whose
-// content has changed since it was read.
+// store writes the results to the image. results is keyed by signature name. store skips a
+// signature if its content has changed since the verification.
 func (v *verifying) store(ctx context.Context, name string, results map[string]imagev1.ImageSignature) error {
 	return v.change(ctx, name, func(signature *imagev1.ImageSignature) {
 		if result, ok := results[signature.Name]; ok && bytes.Equal(result.Content, signature.Content) {
@@ -239,8 +239,8 @@ func (v *verifying) forget(ctx context.Context, name string) error {
 	return nil
 }
 
-// change calls a function for each signature of an image, then updates the image. It retries on
-// conflicts.
+// change calls a function for each signature of an image, and then updates the image. It retries if
+// the update conflicts with another update.
 func (v *verifying) change(ctx context.Context, name string, change func(*imagev1.ImageSignature)) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		image, err := v.images.Get(ctx, name, metav1.GetOptions{})

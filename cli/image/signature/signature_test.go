@@ -29,13 +29,13 @@ type signer struct {
 
 func newSigner(t *testing.T) signer {
 	t.Helper()
-	home, err := os.MkdirTemp("", "gpg") // short, because the length of socket paths is limited
+	home, err := os.MkdirTemp("", "gpg") // a short path, because socket paths are limited
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := signer{t, home}
 	t.Cleanup(func() {
-		// Errors are ignored, because the directory is removed anyway.
+		// Ignore errors, because the directory is temporary.
 		_ = exec.Command("gpgconf", "--homedir", home, "--kill", "all").Run()
 		_ = os.RemoveAll(home)
 	})
@@ -71,7 +71,8 @@ func text(digest, identity string) string {
 		"optional": {"creator": "test", "timestamp": 1539129600}}`, digest, identity)
 }
 
-// imageWith returns the image with the given signatures. Their names end with a, b and so on.
+// imageWith returns the image with the given signatures. The names of the signatures end with a, b
+// and so on.
 func imageWith(contents ...[]byte) *imagev1.Image {
 	result := &imagev1.Image{ObjectMeta: metav1.ObjectMeta{Name: image}}
 	for i, content := range contents {

@@ -9,10 +9,10 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// fatal is the panic value of a failing command in tests.
+// fatal is the panic value of a command that fails in a test.
 type fatal string
 
-// Fatal makes a command that Execute runs fail with a message. It is passed to
+// Fatal makes a command that Execute runs fail with a message. Execute passes it to
 // util.BehaviorOnFatal.
 func Fatal(message string, _ int) { panic(fatal(message)) }
 

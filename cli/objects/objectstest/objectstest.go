@@ -61,7 +61,8 @@ func Client(all []*unstructured.Unstructured, kinds ...[2]string) dynamic.Interf
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Golden compares got with a file's content. With the -update test flag, it writes the file first.
+// Golden compares got with a file's content. If the -update test flag is set, it first writes got
+// to the file.
 func Golden(t testing.TB, file, got string) {
 	t.Helper()
 	if *update {

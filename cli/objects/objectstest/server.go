@@ -18,8 +18,8 @@ import (
 
 // Server is a fake API server with fixed responses.
 type Server struct {
-	// URL is the server's address. Kubeconfig is the path of a kubeconfig for the server, with `shop`
-	// as the current project.
+	// URL is the server's address. Kubeconfig is the path of a kubeconfig for the server, in which
+	// the current project is `shop`.
 	URL, Kubeconfig string
 
 	mu       sync.Mutex
@@ -27,8 +27,8 @@ type Server struct {
 }
 
 // NewServer starts a server. responses maps a method and path, such as "GET
-// /api/v1/namespaces/shop", to an object. For all other requests, the server returns the object in
-// a POST or PUT request, or status 404.
+// /api/v1/namespaces/shop", to the object in the response. For any other POST or PUT request, the
+// server returns the object in the request. For all other requests, it returns status 404.
 func NewServer(t testing.TB, responses map[string]any) *Server {
 	t.Helper()
 	s := &Server{}
@@ -72,7 +72,7 @@ func (s *Server) Factory(t testing.TB) util.Factory {
 	return util.NewFactory(flags)
 }
 
-// Writes returns all requests other than GET, each as method, path and body.
+// Writes returns all requests except GET requests, each as method, path and body.
 func (s *Server) Writes() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

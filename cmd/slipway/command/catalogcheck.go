@@ -18,7 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/catalog/conformance"
 )
 
-// errBrokerViolates makes `slipway catalog check` exit with 1 after it has printed the report.
+// errBrokerViolates makes `slipway catalog check` exit with status 1 after it has printed the
+// report.
 var errBrokerViolates = errors.New("the broker violates rules of the Open Service Broker API")
 
 // catalogCheck contains the flags of `slipway catalog check`.
@@ -111,7 +112,7 @@ func (c *catalogCheck) complete() error {
 	return nil
 }
 
-// run prints one line for each rule.
+// run checks the broker and prints one line for each rule.
 func (c *catalogCheck) run(ctx context.Context, out io.Writer) error {
 	results, err := conformance.Run(ctx, c.Config)
 	violations := 0

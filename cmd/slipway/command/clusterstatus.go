@@ -28,7 +28,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// maxClockDifference is the maximum clock difference for a healthy host.
+// maxClockDifference is the maximum difference between the clocks of a healthy host and this
+// machine.
 const maxClockDifference = time.Minute
 
 // clusterState is the output of `slipway status --cluster -o json`.
@@ -44,14 +45,14 @@ type hostState struct {
 	Ready   bool   `json:"ready"`
 	Address string `json:"address"`
 	Version string `json:"version"`
-	// CertificateEnd is the expiry time of the host's serving certificate: the API server's on a
-	// master, or the kubelet's on a node.
+	// CertificateEnd is the expiry time of the API server's serving certificate on a master, or of
+	// the kubelet's serving certificate on a node.
 	CertificateEnd *time.Time `json:"certificateEnd,omitempty"`
 	// ClockDifference is the difference between the host's clock and this machine's clock.
 	ClockDifference string `json:"clockDifference,omitempty"`
 	Problem         string `json:"problem,omitempty"`
-	// Slipway is the host's version of Slipway, and NotReady contains its components that are
-	// neither ready nor on standby. Both are from the host's last report.
+	// Slipway is the host's version of Slipway, and NotReady lists the host's components that are
+	// neither ready nor on standby. Both values come from the host's last report.
 	Slipway  string                 `json:"slipway,omitempty"`
 	NotReady []hostreport.Component `json:"notReady,omitempty"`
 }
@@ -134,7 +135,8 @@ func probeHost(ctx context.Context, node *corev1.Node, master bool, port int) ho
 	return state
 }
 
-// addReport adds the contents of a host's report, which might not exist yet.
+// addReport adds the contents of a host's last report. It does nothing if the host has not sent a
+// report yet.
 func (s *hostState) addReport(text string) {
 	var report hostreport.Report
 	if err := json.Unmarshal([]byte(text), &report); err != nil {
@@ -146,8 +148,8 @@ func (s *hostState) addReport(text string) {
 	})
 }
 
-// probe reads a server's certificate and clock. It sends no secrets, so the certificate need not be
-// valid.
+// probe reads a server's certificate and clock. It accepts invalid certificates, because it does
+// not send any secrets.
 func (s *hostState) probe(ctx context.Context, url string, mustServe bool) error {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
 	// A hostile node must not redirect this host's requests to servers that trust this host.
@@ -187,7 +189,7 @@ func (c *clusterState) healthy() bool {
 		!slices.ContainsFunc(c.Members, func(m masters.MemberView) bool { return m.Problem != "" })
 }
 
-// write writes the state as text.
+// write writes the state as tables of hosts and etcd members.
 func (c *clusterState) write(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "HOST\tROLE\tREADY\tADDRESS\tSLIPWAY\tKUBERNETES\tCERTIFICATE ENDS\tCLOCK\t")

@@ -49,7 +49,7 @@ func (o *options) loadInvalid(out io.Writer) (*host.Host, error) {
 	return host.New(c, o.file)
 }
 
-// New returns the command line. It adds clients, which are `oc` and `kubectl`, as verbs.
+// New returns the command line. It adds clients, the commands `oc` and `kubectl`, as verbs.
 func New(clients ...*cobra.Command) *cobra.Command {
 	dataDir := os.Getenv("SLIPWAY_DATA_DIR")
 	if dataDir == "" {

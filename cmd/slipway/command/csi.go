@@ -48,8 +48,9 @@ func (f *csiFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster; the default is the pod's service account")
 }
 
-// httpComponents returns the component that serves metrics and health if --http-endpoint is set. It
-// also returns a function that closes the component's connections to the drivers.
+// httpComponents returns the component that serves metrics and health, or no component if
+// --http-endpoint is not set. It also returns a function that closes the component's connections to
+// the drivers.
 func (f *csiFlags) httpComponents(collector *metrics.Metrics) (components []component.Component, closeAll func(), err error) {
 	if f.httpServer == "" {
 		return nil, func() {}, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/apps/rollout"
 )
 
-// deployCommand returns the command that runs a deployment on behalf of a Custom strategy's
-// command. Other deployer pods run the slipway-deployer program.
+// deployCommand returns the command that runs a deployment in a deployer pod. The command of a
+// Custom strategy can call it. Other strategies use the slipway-deployer program instead.
 func deployCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "deploy",

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/controller/descheduler"
 )
 
-// requestsPerSecond is the limit on requests to the API server.
+// requestsPerSecond is the maximum rate of requests to the API server.
 const requestsPerSecond = 50
 
 // NewDescheduler returns the `descheduler` verb, which is also the program in the descheduler's

@@ -28,7 +28,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
 
-// podStopTimeout is the maximum time that a pod may take to stop before it is killed.
+// podStopTimeout is the time after which a pod that is still stopping is killed.
 const podStopTimeout = 10 * time.Second
 
 // stopTimeout is the maximum time to wait until the supervisor has stopped its processes.
@@ -56,8 +56,8 @@ func downCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// down stops the host and cleans up the machine. After an error, it continues with the next step.
-// It returns all errors.
+// down stops the host and cleans up the machine. If a step fails, down continues with the next
+// step, and returns all errors at the end.
 func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 	if _, err := os.Stat(opts.dataDir); errors.Is(err, os.ErrNotExist) {
 		fmt.Fprintf(out, "%s does not exist.\n", opts.dataDir)
@@ -115,8 +115,8 @@ type teardownHost struct {
 	out io.Writer
 }
 
-// stopSupervisor asks the supervisor to stop, and waits until the supervisor has released its lock.
-// It first stops the systemd service, so that systemd does not restart the supervisor.
+// stopSupervisor sends the supervisor a stop request, and waits until the supervisor releases its
+// lock. It first stops the systemd service, so that systemd does not restart the supervisor.
 func (h teardownHost) stopSupervisor(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
@@ -148,7 +148,7 @@ func (h teardownHost) stopSupervisor(ctx context.Context) error {
 }
 
 // releasePods stops the pods and then unmounts and detaches FlexVolumes. It runs containerd to stop
-// the pods. It is a no-op if no container has ever run on this host.
+// the pods. It does nothing if no container has ever run on this host.
 func (h teardownHost) releasePods(ctx context.Context) error {
 	if _, err := os.Stat(h.ContainerdState()); errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -198,11 +198,12 @@ func (h teardownHost) withContainerd(ctx context.Context, do func(context.Contex
 	if signalErr := command.Process.Signal(syscall.SIGTERM); signalErr != nil {
 		return errors.Join(err, signalErr)
 	}
-	_ = command.Wait() // the signal makes it exit
+	_ = command.Wait() // the error only reports that the signal stopped containerd
 	return err
 }
 
-// removeNetwork removes the network. Without purge, it keeps administrators' iptables rules.
+// removeNetwork removes the network. If purge is false, it keeps the administrators' iptables
+// rules.
 func (h teardownHost) removeNetwork(ctx context.Context, purge bool) error {
 	return agent.Cleanup(ctx, agent.CleanupConfig{
 		Bridge:     h.Node.Slipway.Bridge,

@@ -58,8 +58,8 @@ with it. This takes about a minute.`,
 // server reads the key file once a minute.
 const loadTimeout = 4 * time.Minute
 
-// rotateOnAll adds a key on all masters. When all API servers have read the key, it makes them use
-// the key for encryption.
+// rotateOnAll adds a key on all masters. When all API servers have read the key, rotateOnAll makes
+// them encrypt with it.
 func rotateOnAll(ctx context.Context, h *host.Host) error {
 	config, client, err := connectAdmin(h)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/etcdmember"
 )
 
-// etcdTimeout is the timeout for a request that `slipway etcd` sends to a member.
+// etcdTimeout is the timeout for each request from `slipway etcd` to a member.
 const etcdTimeout = 5 * time.Second
 
 // etcdCommand returns the command that shows and maintains the etcd members.
@@ -75,7 +75,7 @@ func listMembers(cmd *cobra.Command, opts *options) error {
 	return table.Flush()
 }
 
-// errUnhealthy makes `slipway etcd health` exit with 1 after it has printed the members.
+// errUnhealthy makes `slipway etcd health` exit with status 1 after it has printed the members.
 var errUnhealthy = errors.New("not every etcd member is healthy")
 
 func checkMembers(cmd *cobra.Command, opts *options) error {

@@ -57,8 +57,8 @@ func readVariables(in io.Reader) (map[string]string, error) {
 	return variables, lines.Err()
 }
 
-// replacedVariables maps prefixes of etcd.conf's environment variables to the settings that replace
-// them.
+// replacedVariables maps prefixes of environment variables in etcd.conf to remedies, which name the
+// settings that replace the variables.
 var replacedVariables = []struct{ prefix, remedy string }{
 	{"ETCD_NAME", "a member has the name of its node: nodeName in node-config.yaml"},
 	{"ETCD_INITIAL_", "members find each other: slipway token create --role master, then slipway up --join"},
@@ -121,7 +121,7 @@ func listenAddress(urls string) (string, error) {
 	return u.Host, nil
 }
 
-// remedyOf returns the setting that replaces an environment variable.
+// remedyOf returns the remedy for an environment variable.
 func remedyOf(name string) string {
 	for _, replaced := range replacedVariables {
 		if strings.HasPrefix(name, replaced.prefix) {

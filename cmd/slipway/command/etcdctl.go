@@ -57,7 +57,7 @@ var formerFlags = map[string]string{
 	"--ca-file": "--cacert", "--cert-file": "--cert", "--key-file": "--key",
 }
 
-// formerCommands maps commands that etcdctl no longer has to their remedies.
+// formerCommands maps the removed commands of API version 2 to their remedies.
 var formerCommands = map[string]string{
 	"backup": "use `slipway etcd snapshot save`",
 	"ls":     "the store of version 2 is empty; use `get --prefix --keys-only`",
@@ -91,9 +91,9 @@ func etcdctlArguments(args []string, api string) ([]string, error) {
 	return append(flags, words...), err
 }
 
-// etcdctlWords converts a command and its arguments to those of API version 3.
+// etcdctlWords converts a command of API version 2, with its arguments, to API version 3.
 func etcdctlWords(words []string) ([]string, error) {
-	if len(words) == 0 || strings.HasPrefix(words[0], "-") { // flags of version 3 before the command
+	if len(words) == 0 || strings.HasPrefix(words[0], "-") { // version 3 allows leading flags
 		return words, nil
 	}
 	if remedy, former := formerCommands[words[0]]; former {

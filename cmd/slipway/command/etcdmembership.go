@@ -37,7 +37,7 @@ func etcdAddCommand(opts *options) *cobra.Command {
 	}
 }
 
-// memberSettings returns etcd's environment variables for a new member.
+// memberSettings returns the environment variables with which the etcd of a new member must start.
 func memberSettings(name, peer string, members []etcdmember.Member) string {
 	var cluster []string
 	for _, m := range members {
@@ -88,7 +88,7 @@ func removeMember(cmd *cobra.Command, opts *options, name string) error {
 	})
 }
 
-// peerURL validates a member's address.
+// peerURL checks that a member's address has the form https://HOST:PORT.
 func peerURL(text string) (string, error) {
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Scheme != "https" || parsed.Port() == "" || parsed.Path != "" {

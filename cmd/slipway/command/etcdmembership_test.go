@@ -10,7 +10,7 @@ import (
 func TestMemberSettingsContainAllMembers(t *testing.T) {
 	got := memberSettings("third", "https://192.0.2.3:2380", []etcdmember.Member{
 		{ID: 1, Name: "first", PeerURL: "https://192.0.2.1:2380"},
-		{ID: 0xab, PeerURL: "https://192.0.2.2:2380"}, // this member joins at the same time
+		{ID: 0xab, PeerURL: "https://192.0.2.2:2380"}, // another member that has not started yet
 		{ID: 3, PeerURL: "https://192.0.2.3:2380"},
 	})
 	want := `ETCD_NAME="third"

@@ -52,7 +52,8 @@ func resetCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// confirm prints a question and returns an error unless the next line of in is "yes".
+// confirm prints a question and returns an error unless the next line of in is "yes". If yes is
+// true, confirm does nothing.
 func confirm(in io.Reader, out io.Writer, yes bool, question string) error {
 	if yes {
 		return nil
@@ -68,8 +69,8 @@ func confirm(in io.Reader, out io.Writer, yes bool, question string) error {
 	return nil
 }
 
-// memberNames returns the members' names. For members that never started, it returns their
-// addresses.
+// memberNames returns the names of members. If a member has never started, it has no name, and
+// memberNames returns its address instead.
 func memberNames(members []etcdmember.Member) string {
 	var names []string
 	for _, m := range members {
@@ -82,7 +83,8 @@ func memberNames(members []etcdmember.Member) string {
 	return strings.Join(names, ", ")
 }
 
-// resetEtcd records the reset and restarts the control plane if it is running.
+// resetEtcd records that etcd must be reset. The control plane performs the reset when it starts,
+// so resetEtcd restarts it if it is running.
 func resetEtcd(ctx context.Context, opts *options, h *host.Host, lost []etcdmember.Member, out io.Writer) error {
 	if err := h.ResetEtcd(); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/platform/snapshot"
 )
 
-// snapshotTimeout is the maximum time to copy a database.
+// snapshotTimeout is the timeout for copying a database.
 const snapshotTimeout = 10 * time.Minute
 
 // snapshotCommand returns the command that saves and restores copies of etcd's database.

@@ -40,7 +40,7 @@ func etcdutlCommand(opts *options) *cobra.Command {
 }
 
 // newEtcdutl returns the etcdutl command. It builds the root command itself, because upstream's
-// root command is in a main package. The flags are variables in package etcdutl.
+// root command is in a main package. Package etcdutl stores the flags' values in variables.
 func newEtcdutl() *cobra.Command {
 	root := &cobra.Command{Use: "etcdutl", Short: "An administrative command line tool for files of etcd", SilenceUsage: true, SilenceErrors: true}
 	flags := root.PersistentFlags()

@@ -25,7 +25,7 @@ type flexvolumeHost struct{ dir, plugins, kubelet, config string }
 
 func newFlexvolumeHost(t *testing.T) flexvolumeHost {
 	t.Helper()
-	// t.TempDir is not used, because the path of the host's socket must be short.
+	// The path of the host's socket must be short, so t.TempDir cannot be used.
 	dir, err := os.MkdirTemp("", "flexvolume-")
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestReadingVerbsCreateNoFiles(t *testing.T) {
 		command.SetOut(io.Discard)
 		command.SetErr(io.Discard)
 		command.SetArgs(append(args, "--data-dir", dir))
-		_ = command.Execute() // a stopped host has no status
+		_ = command.Execute() // `status` fails because the host is not running
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {
 			t.Fatalf("%q created the data directory: %v", args, err)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// errCallFailed makes `slipway flexvolume call` exit with 1 after it has printed the result.
+// errCallFailed makes `slipway flexvolume call` exit with status 1 after it has printed the result.
 var errCallFailed = errors.New("the call did not succeed")
 
 // jsonArgument returns the index of the JSON object in an operation's arguments, and the number of
@@ -36,7 +36,8 @@ func jsonArgument(op flexvolume.Operation) (index, count int, ok bool) {
 	return 0, 0, false
 }
 
-// volumeFlags describes the volume. It is used to create the JSON object if the user omits it.
+// volumeFlags describes a volume. If the user omits the JSON argument, it is created from these
+// flags.
 type volumeFlags struct {
 	name, fsType string
 	readOnly     bool
@@ -93,7 +94,7 @@ func flexvolumeCallCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// complete adds the JSON object to the arguments if only the JSON object is missing.
+// complete adds the JSON object to the arguments if no other argument is missing.
 func (v volumeFlags) complete(op flexvolume.Operation, args []string) ([]string, error) {
 	index, count, ok := jsonArgument(op)
 	if !ok || len(args) != count-1 {

@@ -20,7 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume/conformance"
 )
 
-// errNotConformant makes `slipway flexvolume check` exit with 1 after it has printed the report.
+// errNotConformant makes `slipway flexvolume check` exit with status 1 after it has printed the
+// report.
 var errNotConformant = errors.New("the driver did not pass the check")
 
 // flexvolumeCheck contains the state of `slipway flexvolume check`.
@@ -126,7 +127,7 @@ func (c *flexvolumeCheck) run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// check runs the checks. On a terminal, it shows the most recent check.
+// check runs the checks. On a terminal, it shows the name of the last completed check.
 func (c *flexvolumeCheck) check(ctx context.Context) (conformance.Report, error) {
 	if term.IsTerminal(int(os.Stderr.Fd())) {
 		c.Done = func(result conformance.Result) { fmt.Fprintf(os.Stderr, "\r\x1b[K%s ...", result.Check) }

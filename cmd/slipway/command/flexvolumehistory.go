@@ -49,9 +49,9 @@ func flexvolumeHistoryCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// pastCalls returns the recorded calls to the driver or for the volume that subject identifies. If
-// subject is "", it returns all recorded calls. The calls are sorted by start time, with running
-// calls last.
+// pastCalls returns the recorded calls to a driver or for a volume. subject is the name of the
+// driver or the volume. If subject is "", pastCalls returns all recorded calls. It sorts the calls
+// by start time, but returns running calls last.
 func pastCalls(h *host.Host, subject string) ([]flexvolume.PastCall, error) {
 	all := []flexvolume.PastCall{}
 	for _, process := range []string{host.ControlPlane, host.Node} {
@@ -63,7 +63,7 @@ func pastCalls(h *host.Host, subject string) ([]flexvolume.PastCall, error) {
 	}
 	slices.SortStableFunc(all, func(a, b flexvolume.PastCall) int {
 		if (a.PID > 0) != (b.PID > 0) {
-			return a.PID - b.PID // running calls last
+			return a.PID - b.PID // sort running calls last
 		}
 		return a.Start.Compare(b.Start)
 	})

@@ -55,8 +55,8 @@ func flexvolumeInstallCommand(opts *options) *cobra.Command {
 // initTimeout is the maximum time that awaitDriver waits.
 const initTimeout = 15 * time.Second
 
-// awaitDriver waits until a running host's control plane and node have initialized this version of
-// a driver. Each of them then has a last-good copy of the driver.
+// awaitDriver waits until the control plane and the node of a running host have initialized this
+// version of a driver. After that, each of them has a last-good copy of the driver.
 func awaitDriver(ctx context.Context, out io.Writer, h *host.Host, installed flexvolume.Installation) error {
 	status, err := supervisorStatus(ctx, h)
 	if errors.Is(err, errNotRunning) {

@@ -67,7 +67,7 @@ func flexvolumeListCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// writeDrivers writes the drivers that list returns, either as JSON or with print.
+// writeDrivers writes the drivers that list returns, either as JSON or by calling print.
 func writeDrivers[T any](
 	ctx context.Context, out io.Writer, h *host.Host, format string,
 	list func(context.Context, *host.Host) ([]T, error), print func(io.Writer, []T) error,

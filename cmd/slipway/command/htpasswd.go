@@ -82,12 +82,12 @@ func htpasswdFile(opts *options, flag string) (string, error) {
 	}
 }
 
-// changePasswords changes a file on this master. If the file is in the data directory, it also
-// changes the file on all other masters.
+// changePasswords calls edit to change a password file on this master. If the file is in the data
+// directory, it also changes the file on all other masters.
 func changePasswords(cmd *cobra.Command, opts *options, path string, edit func() error) error {
 	h, err := opts.load()
 	if err != nil || !h.SeveralMasters() {
-		return edit() // with --file, no configuration is needed
+		return edit() // --file does not require a configuration
 	}
 	_, client, err := connectAdmin(h)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 )
 
 // NewHyperkube returns the command line of OpenShift 3.11's `hyperkube` program, which contained
-// the Kubernetes components. It prints the kubelet's options and runs kubectl by calling client.
+// the Kubernetes components. In Slipway, it only prints the kubelet's options, and runs kubectl by
+// calling client.
 //
 // Source: OpenShift 3.11 Cluster Administration, 2.11.1.
 func NewHyperkube(client func(name string, args []string) error) *cobra.Command {

@@ -19,7 +19,8 @@ import (
 	"github.com/slipway-platform/slipway/platform/host"
 )
 
-// publisher is the service account that pushes images to a project. Builds also use it.
+// publisher is the name of the service account that pushes images to a project. It is the same
+// account that builds use.
 const publisher = "builder"
 
 // publishTokenSeconds is the lifetime, in seconds, of the publisher's token. It is long enough to

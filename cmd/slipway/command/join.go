@@ -68,7 +68,8 @@ func (j *joinFlags) run(ctx context.Context, opts *options, in io.Reader, out io
 	return nil
 }
 
-// rejoin updates a host that has joined already. If the host is running, its node process restarts.
+// rejoin updates the connection of a host that has already joined a cluster. If the host is
+// running, rejoin restarts its node process.
 func (j *joinFlags) rejoin(ctx context.Context, h *host.Host, url string, in io.Reader, out io.Writer) error {
 	if j.router {
 		return errors.New("this host has already joined a cluster; omit --router")

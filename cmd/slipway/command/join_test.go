@@ -14,7 +14,7 @@ func runVerb(dataDir string, args ...string) error {
 	return err
 }
 
-// verbOutput works like runVerb, and returns what the verb prints.
+// verbOutput works like runVerb, but also returns the verb's output.
 func verbOutput(dataDir string, args ...string) (string, error) {
 	var out bytes.Buffer
 	root := New()

@@ -11,7 +11,7 @@ import (
 const usualKubeletDir = "/var/lib/kubelet"
 
 // kubeletDir returns the kubelet's directory from this host's configuration. If this directory does
-// not exist, as in a pod, kubeletDir returns the usual directory.
+// not exist, for example because the command runs in a pod, kubeletDir returns usualKubeletDir.
 func (o *options) kubeletDir() (string, error) {
 	h, err := o.load()
 	if err != nil {

@@ -104,7 +104,8 @@ func writeBalancer(cmd *cobra.Command, opts *options, flags balancerFlags) error
 	return err
 }
 
-// checkBalancer returns HAProxy's error if HAProxy rejects a configuration.
+// checkBalancer checks a configuration with HAProxy, and returns HAProxy's error if it rejects the
+// configuration.
 func checkBalancer(ctx context.Context, text []byte) error {
 	program, err := haproxy.FindProgram()
 	if err != nil {
@@ -151,7 +152,8 @@ func clusterMasters(ctx context.Context, opts *options) ([]routermasters.Server,
 	return servers, nil
 }
 
-// nodeWith returns the name of the node that has the host in a host:port address, or "".
+// nodeWith returns the name of the node whose internal IP address is the host in address, a
+// host:port. It returns "" if there is no such node.
 func nodeWith(nodes []corev1.Node, address string) string {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -78,7 +78,7 @@ func lbKubeconfigCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// kubeconfigTimeout is the maximum time to create a kubeconfig.
+// kubeconfigTimeout is the timeout for creating a kubeconfig.
 const kubeconfigTimeout = time.Minute
 
 func balancerKubeconfig(ctx context.Context, opts *options) ([]byte, error) {

@@ -66,8 +66,9 @@ func leaveCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// leaveServers returns the API servers that this host can use to leave. A master uses the other
-// masters, because its own API server stops when its etcd member is removed.
+// leaveServers returns the API servers through which this host can leave the cluster. For a master,
+// these are the servers of the other masters, because its own API server stops when its etcd member
+// is removed.
 func leaveServers(ctx context.Context, h *host.Host) ([]*rest.Config, error) {
 	config, err := h.StatusClient()
 	if err != nil {
@@ -97,8 +98,8 @@ func leaveServers(ctx context.Context, h *host.Host) ([]*rest.Config, error) {
 	return servers, nil
 }
 
-// leave asks a master to remove the node, and waits until the node no longer exists. If a master
-// does not respond, it asks the next one.
+// leave requests that a master remove the node, and waits until the node no longer exists. If a
+// master does not respond, leave continues with the next master.
 func leave(ctx context.Context, node string, servers []*rest.Config, timeout time.Duration, out io.Writer) error {
 	var clients []kubernetes.Interface
 	for _, server := range servers {
@@ -134,8 +135,8 @@ func leave(ctx context.Context, node string, servers []*rest.Config, timeout tim
 }
 
 // requestRemoval annotates the node, unless *requested is true, and reports whether the node no
-// longer exists. For a host that has been removed, the API server can also respond with
-// Unauthorized.
+// longer exists. An Unauthorized response also means that the node no longer exists, because a
+// removed node's credentials are invalid.
 func requestRemoval(ctx context.Context, client kubernetes.Interface, name string, requested *bool) (gone bool, err error) {
 	if !*requested {
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, hosts.LeaveAnnotation)

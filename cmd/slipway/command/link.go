@@ -15,11 +15,12 @@ import (
 )
 
 const (
-	// linkDir is the directory for the links. It is in every PATH and writable only by root.
+	// linkDir is the directory for the links. It is in the PATH of every user, and only root can
+	// write to it.
 	linkDir = "/usr/local/bin"
 	// linkRecord is the name of a file in the data directory that lists the created links, one per
-	// line. The file is created once the administrator has replied, so that the command asks only
-	// once.
+	// line. The command creates it as soon as the administrator has answered the prompt, so that it
+	// prompts only once.
 	linkRecord = "links"
 )
 
@@ -104,7 +105,7 @@ func (l linker) missing() (names []string) {
 	return names
 }
 
-// removeLinks removes the recorded links, except links that were replaced.
+// removeLinks removes the recorded links, but keeps files that have replaced a link.
 func removeLinks(dataDir string) error {
 	content, err := os.ReadFile(filepath.Join(dataDir, linkRecord))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -14,8 +14,8 @@ import (
 )
 
 // setLogOutput sets the output for this process's logs, including klog, which upstream libraries
-// use. It redacts every line and adds the component that logs it. It must be called before any
-// other goroutine logs.
+// use. The output redacts each line and adds the component that logged it. It must be called before
+// any other goroutine logs.
 func setLogOutput(out io.Writer) {
 	out = labelWriter{redact.Writer(out)}
 	log.SetOutput(out)
@@ -24,8 +24,8 @@ func setLogOutput(out io.Writer) {
 	klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true))
 }
 
-// labelWriter adds the component attribute to lines that lack it. Loggers write a line in the
-// goroutine that logs it.
+// labelWriter adds the component attribute to lines that lack it. It can determine the component,
+// because a logger writes each line in the goroutine that logs the line.
 type labelWriter struct{ out io.Writer }
 
 // Write implements io.Writer.

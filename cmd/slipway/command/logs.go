@@ -102,8 +102,8 @@ func processOf(h *host.Host, name string) (string, error) {
 	return "", fmt.Errorf("unknown component %q; choose one of: %s", name, strings.Join(slices.Compact(names), ", "))
 }
 
-// logsToJournal reports whether the supervisor writes its log to systemd's journal, because it is a
-// service.
+// logsToJournal reports whether the supervisor runs as a service. In this case, it writes its log
+// to systemd's journal.
 func logsToJournal(h *host.Host) bool {
 	installed, err := installation.Host().Installed(h.DataDir)
 	return err == nil && installed

@@ -35,7 +35,7 @@ func masterCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// setStopped stops or starts a control plane component.
+// setStopped stops or starts a component of the control plane.
 func setStopped(cmd *cobra.Command, opts *options, part string, stop bool) error {
 	if !slices.Contains(host.StoppableParts(), part) {
 		return fmt.Errorf("the component %q cannot be stopped; use one of %q", part, host.StoppableParts())
@@ -80,7 +80,8 @@ func etcdStandsBy(status supervisor.Status) bool {
 	return false
 }
 
-// restartUntil restarts a process and waits until the new process has reached a state.
+// restartUntil restarts a process. It waits until a new process is running and reached returns true
+// for the host's status.
 func restartUntil(ctx context.Context, h *host.Host, process string, reached func(supervisor.Status) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, restartTimeout)
 	defer cancel()

@@ -15,7 +15,7 @@ import (
 // restartTimeout is the maximum time to wait until the control plane is ready after a restart.
 const restartTimeout = 3 * time.Minute
 
-// masterComponents lists the arguments that the command accepts: those of OpenShift 3.11's
+// masterComponents lists the arguments that the command accepts: the arguments of OpenShift 3.11's
 // master-restart, and scheduler.
 var masterComponents = []string{"api", "controllers", "scheduler", "etcd"}
 
@@ -28,7 +28,7 @@ func masterRestartCommand(opts *options) *cobra.Command {
 		Long: "Restart this host's control plane, and wait until it is ready. API server, controllers, scheduler and etcd are one process,\n" +
 			"so every argument restarts all of them. Pods continue to run. If the program is called master-restart, it runs this command.",
 		GroupID: "host",
-		Args:    cobra.RangeArgs(1, 2), // OpenShift 3.11 accepts the name of a container, too
+		Args:    cobra.RangeArgs(1, 2), // OpenShift 3.11 also accepts a container's name
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !slices.Contains(masterComponents, args[0]) {
 				return fmt.Errorf("restart %q: a master has no such component; use one of %q", args[0], masterComponents)

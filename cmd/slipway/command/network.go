@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/netnamespace"
 )
 
-// networkTimeout is the maximum time to find a pod, and to connect.
+// networkTimeout is the timeout for finding a pod, and for opening a connection.
 const networkTimeout = 10 * time.Second
 
 func networkCommand(opts *options) *cobra.Command {
@@ -30,7 +30,7 @@ func networkCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// networkPlace is the place where a `slipway network` command operates: on the host, or in a pod's
+// networkPlace is the place where a `slipway network` command operates: the host, or a pod's
 // network namespace.
 type networkPlace struct {
 	pod string // NAMESPACE/NAME, or empty for the host
@@ -42,7 +42,7 @@ func (p *networkPlace) addFlag(command *cobra.Command) {
 	command.Flags().StringVar(&p.pod, "pod", "", "use the network of this pod on this host, NAMESPACE/NAME, instead of the host's network")
 }
 
-// open finds the pod's network namespace. The caller must close it.
+// open finds the pod's network namespace. The caller must then call close.
 func (p *networkPlace) open(ctx context.Context, opts *options) error {
 	if p.pod == "" {
 		return nil
@@ -67,7 +67,8 @@ func (p *networkPlace) close() {
 	}
 }
 
-// do calls a function on a thread in the network namespace.
+// do calls a function on a thread in the pod's network namespace, or directly if the place is the
+// host.
 func (p *networkPlace) do(f func() error) error {
 	if p.namespace == nil {
 		return f()
@@ -75,8 +76,8 @@ func (p *networkPlace) do(f func() error) error {
 	return p.namespace.Do(f)
 }
 
-// dial returns a function that connects from this place to an address. The host in the address must
-// be an IP address.
+// dial returns a function that connects from this place to address. The host in address must be an
+// IP address.
 func (p *networkPlace) dial(ctx context.Context, address string) func(network string) (net.Conn, error) {
 	return func(network string) (conn net.Conn, err error) {
 		ctx, cancel := context.WithTimeout(ctx, networkTimeout)
@@ -103,7 +104,7 @@ func (p *networkPlace) listen(address string) (listener net.Listener, packets ne
 	return listener, packets, err
 }
 
-// untilInterrupt returns a context that is canceled by a signal, such as Ctrl-C.
+// untilInterrupt returns a context that is canceled on SIGINT (Ctrl-C) or SIGTERM.
 func untilInterrupt(ctx context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 }

@@ -125,7 +125,7 @@ func (c *packetCapture) run(cmd *cobra.Command, opts *options) error {
 	return nil
 }
 
-// open finds the devices. The caller must call release.
+// open finds the devices to capture on. The caller must call release after use.
 func (c *packetCapture) open(ctx context.Context, opts *options) (devices []capture.Device, release func(), err error) {
 	ofPods, ofHost := []string{podDevice}, c.devices
 	if len(c.podFlags) > 0 {

@@ -92,10 +92,12 @@ func traceConnection(ctx context.Context, opts *options, from, to string, port u
 	return printTrace(out, steps, response)
 }
 
-// errNoPacket stands in for the response if this host does not open the connection.
+// errNoPacket is the result if another host opens the connection, because this host then does not
+// receive a response.
 var errNoPacket = errors.New("this host did not send the packet")
 
-// familyOf returns the IP family of a connection: IPv6 if one of its ends is an IPv6 address.
+// familyOf returns the IP family of a connection: IPv6 if at least one end is an IPv6 address,
+// otherwise IPv4.
 func familyOf(ends ...string) ipfamily.Family {
 	for _, end := range ends {
 		if address, err := netip.ParseAddr(end); err == nil && address.Is6() {
@@ -140,7 +142,7 @@ func (p *networkPlace) find(ctx context.Context, opts *options, name string, fam
 	return address, err
 }
 
-// attempt opens and closes a connection, whose packets pass the rules of both hosts.
+// attempt opens and closes a connection, so that its packets pass the rules of both hosts.
 func (p *networkPlace) attempt(ctx context.Context, packet trace.Packet) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -153,8 +155,9 @@ func (p *networkPlace) attempt(ctx context.Context, packet trace.Packet) error {
 	})
 }
 
-// avoidDirectPath makes packets of an IPv4 connection take the path through the kernel's network
-// stack on both hosts: packets with IP options do not bypass it (see package vxlan).
+// avoidDirectPath makes the packets of an IPv4 connection pass through the kernel's network stack
+// on both hosts. It sets an IP option, because packets with IP options do not bypass the network
+// stack (see package vxlan).
 func avoidDirectPath(network, _ string, conn syscall.RawConn) error {
 	if network != "tcp4" {
 		return nil
@@ -167,7 +170,7 @@ func avoidDirectPath(network, _ string, conn syscall.RawConn) error {
 	return errors.Join(err, optionErr)
 }
 
-// errDropped makes the command exit with 1 after it has printed the rule.
+// errDropped makes the command exit with status 1 after it has printed the rule.
 var errDropped = errors.New("a rule of this host drops the packet")
 
 // printTrace prints the steps, and a conclusion drawn from the steps and the response.
@@ -201,7 +204,7 @@ func printTrace(out io.Writer, steps []trace.Step, response error) error {
 }
 
 // policies returns a sentence that lists the policies that contributed to the last step's verdict,
-// or "". It takes the policies' names from the comments on the chains that the packet traversed in
+// or "". The names of the policies are in the comments on the chains that the packet traversed in
 // the last step's table.
 func policies(steps []trace.Step) string {
 	var names []string

@@ -20,7 +20,7 @@ func TestTraceDrawsConclusion(t *testing.T) {
 	for name, tt := range map[string]struct {
 		steps    []trace.Step
 		response error
-		want     string // part of the output or, if there is an error, of the error
+		want     string // part of the output or, if the command fails, of the error
 		err      error  // nil if the command succeeds
 	}{
 		"server accepts":        {[]trace.Step{accept}, nil, "No rule drops the packet, and the server accepts the connection.", nil},

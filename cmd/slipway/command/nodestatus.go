@@ -26,7 +26,7 @@ type nodeStatus struct {
 const apiTimeout = 3 * time.Second
 
 // clusterStatus returns the status of the nodes. It returns nil if the API server does not respond,
-// because the components' status shows the reason in this case.
+// because the status of the components shows why.
 func clusterStatus(ctx context.Context, h *host.Host) []nodeStatus {
 	ctx, cancel := context.WithTimeout(ctx, apiTimeout)
 	defer cancel()
@@ -44,8 +44,8 @@ func clusterStatus(ctx context.Context, h *host.Host) []nodeStatus {
 	return nodes(ctx, client, "", "")
 }
 
-// nodes returns the nodes that match selector, and counts their pods that match podSelector. Both
-// are field selectors.
+// nodes returns the status of the nodes that match selector, and counts their pods that match
+// podSelector. Both parameters are field selectors.
 func nodes(ctx context.Context, client kubernetes.Interface, selector, podSelector string) []nodeStatus {
 	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{FieldSelector: selector})
 	if err != nil {

@@ -49,7 +49,8 @@ func openShiftVersion() *cobra.Command {
 	}
 }
 
-// openShiftCompletion returns `openshift completion`. It returns the errors of `oc completion`.
+// openShiftCompletion returns `openshift completion`. Its error messages correspond to the messages
+// of `oc completion`.
 func openShiftCompletion(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "completion SHELL", Short: "Print the shell code for command completion: bash or zsh",

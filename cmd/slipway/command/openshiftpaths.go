@@ -17,8 +17,8 @@ type openShiftPath struct {
 }
 
 // openShiftPaths returns the paths in OpenShift 3's documentation that have a counterpart on a
-// host, or that a host does not need. Paths inside containers are the same as in OpenShift 3. A
-// host without a control plane has none of the master paths.
+// host, or that a host does not need. It omits paths inside containers, because they are the same
+// as in OpenShift 3. For a host without a control plane, it omits the master paths.
 func openShiftPaths(h *host.Host) []openShiftPath {
 	if h.Joined() {
 		return nodePaths(h)

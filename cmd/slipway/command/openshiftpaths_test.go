@@ -10,7 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/platform/record"
 )
 
-// documentedPaths maps the documented paths to their counterparts on a host.
+// documentedPaths returns the counterpart of each documented path on the host with the given data
+// directory.
 func documentedPaths(t *testing.T, dataDir string) map[string]string {
 	t.Helper()
 	h, err := host.Load(dataDir, "")

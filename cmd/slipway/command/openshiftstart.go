@@ -77,7 +77,8 @@ var networkParts = []string{"dns", "plugins", "proxy"}
 
 // startNetwork returns `openshift start network`. OpenShift 3.11 runs this command in a pod, next
 // to a separate kubelet. In Slipway, the node process contains the network. Therefore, the command
-// only checks its flags, and fails with an error that contains the command that starts both.
+// only checks its flags, and then returns an error that contains the command for starting both the
+// kubelet and the network.
 func startNetwork(file *string) *cobra.Command {
 	var enable, disable []string
 	command := &cobra.Command{

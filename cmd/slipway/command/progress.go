@@ -14,16 +14,16 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// minNoted is how long a component must have taken to start to get its own line if the output is
-// not a terminal.
+// minNoted is the minimum start duration of a component for which a separate line is printed if the
+// output is not a terminal.
 const minNoted = time.Second
 
 // maxFailures is the maximum number of failed components that a terminal shows for each process.
 const maxFailures = 3
 
-// progress shows how the components start. On a terminal, it is a table of the processes that is
-// redrawn in place. Otherwise, it prints a line for each process that becomes ready, and for each
-// component that starts slowly or fails.
+// progress shows how the components start. On a terminal, it draws a table of the processes, and
+// redraws the table in place. Otherwise, it prints a line for each process that becomes ready, and
+// for each component that starts slowly or fails.
 type progress struct {
 	out      io.Writer
 	terminal bool
@@ -45,7 +45,7 @@ func (p *progress) printf(format string, values ...any) {
 	fmt.Fprintf(p.out, "%s  %s\n", p.elapsed(), fmt.Sprintf(format, values...))
 }
 
-// show prints a status.
+// show prints a status, or the changes since the last status if the output is not a terminal.
 func (p *progress) show(status supervisor.Status) {
 	if p.terminal {
 		p.redraw(status)
@@ -66,8 +66,8 @@ func (p *progress) show(status supervisor.Status) {
 	}
 }
 
-// once prints a line about a component, or about a process, unless it is the last line that was
-// printed about it.
+// once prints a line about a process or one of its components, unless the last printed line about
+// it is the same.
 func (p *progress) once(process, name, text string) {
 	line := fmt.Sprintf("%-16s %s", name, text)
 	if key := [2]string{process, name}; p.printed[key] != line {
@@ -83,7 +83,7 @@ func (p *progress) erase() {
 	}
 }
 
-// keep leaves the table on the terminal. The next line is printed below it.
+// keep keeps the table on the terminal, so that the next line is printed below it.
 func (p *progress) keep() { p.lines = 0 }
 
 func (p *progress) redraw(status supervisor.Status) {
@@ -106,7 +106,7 @@ func (p *progress) redraw(status supervisor.Status) {
 }
 
 // processLine returns the line about a process on a terminal: how many of its components are ready,
-// and which have been starting for the longest time.
+// and which components have been starting for the longest time.
 func processLine(process supervisor.ProcessStatus, now time.Time) string {
 	if process.State == component.Ready {
 		return fmt.Sprintf("  ✓ %-16s %s", process.Name, countStates(process.Components))
@@ -133,8 +133,8 @@ func processLine(process supervisor.ProcessStatus, now time.Time) string {
 	return fmt.Sprintf("  %s %-16s %s", mark, process.Name, clip(line, 58))
 }
 
-// countStates returns how many components are in each state, such as "41 ready, 2 standby". It is
-// "" for a process without components.
+// countStates returns the number of components in each state, such as "41 ready, 2 standby". It
+// returns "" for a process without components.
 func countStates(components []supervisor.ComponentStatus) string {
 	order := []component.State{component.Ready, component.Standby, component.Starting, component.Waiting, component.Failed, component.Stopped}
 	counts := map[component.State]int{}

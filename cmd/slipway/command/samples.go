@@ -112,8 +112,8 @@ func archiveOf(dir string, s *samples.Image) string { return filepath.Join(dir, 
 // stepper runs a step. It prints the step's name and duration.
 type stepper func(name string, run func() error) error
 
-// selectSamples returns the samples with the given names, or all samples. Only root can create
-// them.
+// selectSamples returns the samples with the given names, or all samples if no names are given. It
+// returns errNotRoot if the user is not root, because only root can create samples.
 func selectSamples(names []string) ([]*samples.Image, error) {
 	if os.Geteuid() != 0 {
 		return nil, errNotRoot
@@ -142,8 +142,8 @@ func buildInBackground(cmd *cobra.Command, h *host.Host, opts *options, names []
 	return nil
 }
 
-// eachSample calls do for each of the samples, with a stepper that prints the progress. If it fails
-// for a sample, eachSample continues with the next one, and returns all errors.
+// eachSample calls do for each sample, with a stepper that prints the progress. If do fails for a
+// sample, eachSample continues with the next sample, and returns all errors at the end.
 func eachSample(ctx context.Context, out io.Writer, selected []*samples.Image, do func(*samples.Image, stepper) error) error {
 	start := time.Now()
 	var errs []error
@@ -166,8 +166,8 @@ func eachSample(ctx context.Context, out io.Writer, selected []*samples.Image, d
 	return errors.Join(errs...)
 }
 
-// buildSample creates an image and publishes it to its streams. If from is not empty, it reads the
-// packages from this directory.
+// buildSample creates a sample's image and publishes it to its image streams. If from is not empty,
+// buildSample uses the packages in this directory instead of downloading them.
 func buildSample(ctx context.Context, h *host.Host, s *samples.Image, from, mirror string, step stepper) error {
 	work, err := os.MkdirTemp(h.DataDir, "sample-")
 	if err != nil {
@@ -252,7 +252,8 @@ func copyFile(from, to string) error {
 	return target.Close()
 }
 
-// listSamples prints the images. Without a cluster, their states are unknown.
+// listSamples prints the samples and the states of their images. The states are unknown if the
+// cluster does not respond.
 func listSamples(cmd *cobra.Command, opts *options) error {
 	images, err := samples.Images()
 	if err != nil {

@@ -23,15 +23,17 @@ import (
 	"github.com/slipway-platform/slipway/platform/host"
 )
 
-// attempts is a directory with a file for each sample. While a process creates the image, it locks
-// the file. The file contains the error of the last attempt, or nothing if it succeeded.
+// attempts is a directory with a file for each sample. A process locks the file while it creates
+// the sample's image. The file contains the error of the last attempt, or nothing if the attempt
+// succeeded.
 type attempts string
 
 func attemptsOf(h *host.Host) attempts { return attempts(h.Path("samples")) }
 
 func (a attempts) file(name string) string { return filepath.Join(string(a), name) }
 
-// begin waits until no other process creates an image. The caller must call end with the result.
+// begin waits until no other process is creating the sample's image, and records a new attempt. The
+// caller must call end with the result.
 func (a attempts) begin(name string) (end func(error) error, err error) {
 	if err := os.MkdirAll(string(a), 0o755); err != nil {
 		return nil, err
@@ -55,7 +57,8 @@ func (a attempts) begin(name string) (end func(error) error, err error) {
 	}, nil
 }
 
-// last returns the state of the last attempt, or "" if it succeeded or there was none.
+// last returns the state of the last attempt. It returns "" if the last attempt succeeded or there
+// has been no attempt.
 func (a attempts) last(name string) (string, error) {
 	file, err := os.Open(a.file(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -80,7 +83,7 @@ func (a attempts) last(name string) (string, error) {
 	return "failed: " + first, nil
 }
 
-// listTimeout is the maximum duration of the request that reads which images exist.
+// listTimeout is the timeout for the request that lists the existing images.
 const listTimeout = 10 * time.Second
 
 // sampleStates returns a function that returns the state of a sample: created, missing, in progress

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// errNotReady makes `slipway status` exit with 1 after it has printed the status.
+// errNotReady makes `slipway status` exit with status 1 after it has printed the status.
 var errNotReady = errors.New("not everything is ready")
 
 // hostStatus is the output of `slipway status -o json`.
@@ -131,7 +131,7 @@ func stoppedOf(h *host.Host) []string {
 	return parts
 }
 
-// printProblems prints problems that might require an administrator's action.
+// printProblems prints the problems that an administrator might have to solve.
 func printProblems(out io.Writer, status hostStatus) {
 	for _, part := range status.Stopped {
 		fmt.Fprintf(out, "\n%s is stopped on this host; to start it, run: slipway master start %[1]s\n", part)

@@ -25,8 +25,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/logfile"
 )
 
-// supportLines is the maximum number of lines, counted from the end of each log, that a support
-// archive contains.
+// supportLines is the maximum number of lines of each log in a support archive. The archive
+// contains the last lines of each log.
 const supportLines = 20_000
 
 func supportCommand(opts *options) *cobra.Command {

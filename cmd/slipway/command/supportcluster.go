@@ -20,11 +20,12 @@ import (
 	"github.com/slipway-platform/slipway/platform/host"
 )
 
-// supportRows is the maximum number of objects in a table.
+// supportRows is the maximum number of rows in a table, and therefore of objects.
 const supportRows = "2000"
 
-// omitted returns the resources whose tables are not part of an archive. Token names are secrets
-// themselves. AppliedClusterResourceQuotas are per-project views of ClusterResourceQuotas.
+// omitted returns the resources whose tables an archive does not contain. The names of tokens are
+// themselves secrets. AppliedClusterResourceQuotas only repeat the ClusterResourceQuotas for each
+// project.
 func omitted() []string {
 	return []string{"secrets", "oauthaccesstokens", "oauthauthorizetokens", "useroauthaccesstokens", "appliedclusterresourcequotas"}
 }

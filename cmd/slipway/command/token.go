@@ -98,8 +98,8 @@ func createTokenCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// createTokens creates a token and prints it. The token of a master is for one host, so
-// createTokens creates a token for each master.
+// createTokens creates tokens and prints them. Because only one host can use a master token,
+// createTokens creates a separate token for each master.
 func createTokens(ctx context.Context, tokens hosts.Tokens, authority []byte, info hosts.TokenInfo, out io.Writer) error {
 	count := 1
 	if info.Role == join.RoleMaster {

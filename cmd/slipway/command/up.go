@@ -22,10 +22,11 @@ import (
 )
 
 // startTimeout is the maximum time to wait until the host has started. On a slow disk, the first
-// start takes half a minute.
+// start can take half a minute.
 const startTimeout = 5 * time.Minute
 
-// journal is the command that prints the log of the supervisor if systemd started it.
+// journal is the command that prints the supervisor's log if the supervisor runs as a systemd
+// service.
 const journal = "journalctl -u " + installation.Service
 
 // maxRestarts is the number of restarts of a process after which the start is considered failed.
@@ -91,8 +92,9 @@ func up(ctx context.Context, opts *options, out *os.File) error {
 	return watch(ctx, h, progress, done)
 }
 
-// startSupervisor starts the systemd service for this data directory, or a process if there is no
-// service. The channel is closed when the process exits; it is nil for the service.
+// startSupervisor starts the systemd service for this data directory. If the service is not
+// installed, it starts a process, and returns a channel that is closed when the process exits. For
+// the service, the channel is nil.
 func startSupervisor(ctx context.Context, h *host.Host, opts *options) (<-chan struct{}, error) {
 	machine := installation.Host()
 	if installed, err := machine.Installed(h.DataDir); err != nil || !installed {
@@ -101,11 +103,11 @@ func startSupervisor(ctx context.Context, h *host.Host, opts *options) (<-chan s
 	if err := machine.Systemctl(ctx, "start", "--no-block", installation.Service); err != nil {
 		return nil, err
 	}
-	return nil, nil // systemd restarts the service
+	return nil, nil // no channel, because systemd restarts the service if it exits
 }
 
-// supervisorLog returns where the supervisor writes its log: a file, or the journal if systemd
-// started it.
+// supervisorLog returns the location of the supervisor's log: a file, or the command that prints
+// the journal if systemd started the supervisor.
 func supervisorLog(h *host.Host) string {
 	if logsToJournal(h) {
 		return journal
@@ -113,7 +115,8 @@ func supervisorLog(h *host.Host) string {
 	return h.LogFile(host.Supervisor)
 }
 
-// spawn starts `slipway run` in the background. The channel is closed when the process exits.
+// spawn starts `slipway run` in the background. The returned channel is closed when the process
+// exits.
 func spawn(h *host.Host, opts *options) (<-chan struct{}, error) {
 	done, err := detach(h, opts, h.LogFile(host.Supervisor), "run", "--"+platform.CheckedFlag)
 	if err != nil {
@@ -122,8 +125,8 @@ func spawn(h *host.Host, opts *options) (<-chan struct{}, error) {
 	return done, nil
 }
 
-// detach runs this program in a new session, so that it outlives this terminal. The channel is
-// closed when the process exits.
+// detach runs this program in a new session, so that the process continues after the terminal is
+// closed. The returned channel is closed when the process exits.
 func detach(h *host.Host, opts *options, logFile string, args ...string) (<-chan struct{}, error) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -209,8 +212,9 @@ func slowest(status supervisor.Status) (name, process string) {
 	return "the supervisor", host.Supervisor
 }
 
-// startFailure prints the last lines of a log and returns the error for the failed start. systemd's
-// journal contains the log of the service, which has no file.
+// startFailure prints the last lines of a log and returns the error for the failed start. The log
+// of a systemd service is in the journal instead of a file, so startFailure prints the command that
+// shows the journal.
 func startFailure(out io.Writer, reason, log string) error {
 	if _, err := os.Stat(log); err != nil {
 		fmt.Fprintf(out, "\nTo see the log, run: %s\n\n", journal)

@@ -47,7 +47,7 @@ func upgradeCommand(opts *options) *cobra.Command {
 	return command
 }
 
-// errUpgrade is returned after the problems have been printed.
+// errUpgrade makes `slipway upgrade --check` exit with status 1 after it has printed the problems.
 var errUpgrade = errors.New("the cluster cannot be upgraded to this program yet: fix the errors above and run the command again")
 
 // checkUpgrade prints the problems with the cluster and this machine that prevent an upgrade.
@@ -119,8 +119,8 @@ func upgradeState(ctx context.Context, h *host.Host) (*upgrade.State, error) {
 	return state, err
 }
 
-// deprecatedAPIs extracts from the API server's metrics the deprecated APIs that clients have
-// requested since the API server started.
+// deprecatedAPIs returns the deprecated APIs that clients have requested since the API server
+// started. It extracts them from the API server's metrics.
 func deprecatedAPIs(metrics []byte) (apis []upgrade.API, err error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewReader(metrics))

@@ -7,10 +7,11 @@ import (
 	"testing"
 )
 
-// TestVerbsRejectWrongArguments checks that an error names the wrong argument and the remedy, and
-// that the verb creates nothing.
+// TestVerbsRejectWrongArguments checks that an error contains the wrong argument and the remedy,
+// and that the verb creates nothing.
 func TestVerbsRejectWrongArguments(t *testing.T) {
-	// The directory of a subtest has a name that is too long for sockets.
+	// The subtests share this directory, because their own temporary directories have names that
+	// are too long for the path of a socket.
 	dir := filepath.Join(t.TempDir(), "data")
 	for args, want := range map[string]string{
 		"token create --role admin":                           `--role "admin": use node or master`,

@@ -2,7 +2,7 @@ package installation
 
 import (
 	"bytes"
-	_ "embed" // for the unit
+	_ "embed" // required by go:embed
 	"fmt"
 	"os"
 	"path/filepath"
@@ -43,7 +43,7 @@ func (m Machine) files(request Request) (files []file, err error) {
 		text = balancerUnit
 	}
 	files = append(files, file{path: unitPath(request.service()), content: []byte(strings.Replace(text, "COMMAND", command, 1)), mode: 0o644})
-	if request.Program != m.path(programPath) { // otherwise, an administrator has installed it
+	if request.Program != m.path(programPath) { // otherwise, the program is already installed
 		content, err := os.ReadFile(request.Program)
 		if err != nil {
 			return nil, fmt.Errorf("read this program: %w", err)

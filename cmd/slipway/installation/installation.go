@@ -27,8 +27,8 @@ const (
 	LoadBalancer = "slipway-lb"
 )
 
-// Paths relative to Machine.Root. recordPath is outside the data directory, because an
-// administrator can remove that directory first.
+// Paths relative to Machine.Root. recordPath is outside the data directory, so that the record
+// still exists after an administrator has deleted the data directory.
 const (
 	recordPath  = "usr/local/share/slipway/installation.json"
 	programPath = "usr/local/bin/slipway"
@@ -70,8 +70,8 @@ type Request struct {
 	Commands map[string]*cobra.Command
 }
 
-// record lists the installed files. It is written before the files, so that Remove finds all files
-// even if the installation was killed.
+// record lists the installed files. Install writes it before the files, so that Remove finds all
+// files even if Install was interrupted.
 type record struct {
 	DataDir string   `json:"dataDir"`
 	Files   []string `json:"files"`
@@ -149,8 +149,8 @@ func (m Machine) Install(ctx context.Context, request Request) ([]string, error)
 	return next.Files, errors.Join(m.Systemctl(ctx, "daemon-reload"), m.Systemctl(ctx, "enable", request.service()))
 }
 
-// checkFree returns an error if path exists. Links to the program or to oc may be replaced, because
-// `slipway up --link` creates such links.
+// checkFree returns an error if path exists, unless path is a link to the program or to oc, as
+// created by `slipway up --link`.
 func (m Machine) checkFree(path, program string) error {
 	if _, err := os.Lstat(m.path(path)); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -217,7 +217,7 @@ func (m Machine) write(r record) error {
 	return atomicfile.Write(m.path(recordPath), append(content, '\n'), 0o644)
 }
 
-// put writes a file or creates a link. It replaces an existing file or link.
+// put writes a file or creates a link. It replaces an existing file or link at the same path.
 func (m Machine) put(f file) error {
 	path := m.path(f.path)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

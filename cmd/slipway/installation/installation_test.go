@@ -65,7 +65,7 @@ func newRequest(t *testing.T, dataDir string) Request {
 func TestInstallationIsRemovedCompletely(t *testing.T) {
 	m := newMachine(t)
 	request := newRequest(t, "/var/lib/slip way")
-	// An earlier `slipway up --link` linked the program.
+	// Simulate an earlier `slipway up --link`, which links the program.
 	if err := os.Symlink(request.Program, m.path(programPath)); err != nil {
 		t.Fatal(err)
 	}
@@ -176,9 +176,9 @@ func TestFailureOfSystemctlKeepsRecord(t *testing.T) {
 	}
 }
 
-// TestServiceHasWatchdog checks that the unit sets a watchdog timeout of a minute, which is longer
-// than `slipway run` takes to start. `slipway run` replaces the supervisor when the machine's
-// address changes.
+// TestServiceHasWatchdog checks that the unit's watchdog timeout is one minute. It must be longer
+// than the start of `slipway run`, which replaces the supervisor when the machine's address
+// changes.
 func TestServiceHasWatchdog(t *testing.T) {
 	if !strings.Contains(unit, "\nWatchdogSec=60\n") {
 		t.Errorf("the unit has no watchdog of a minute:\n%s", unit)
