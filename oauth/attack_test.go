@@ -138,8 +138,8 @@ func TestPagesAreHardened(t *testing.T) {
 func TestLoginReplacesForeignSession(t *testing.T) {
 	w := newFixture(t, nil)
 	browser := w.browser()
-	// The attacker's own session cookie, or any other value, is placed in the victim's browser before
-	// the login.
+	// Before the login, the victim's browser has a cookie that the attacker set: the attacker's own
+	// session cookie, or any other value.
 	attacker := w.browser()
 	w.logIn(attacker, "mallory", ask(demo()))
 	home, err := url.Parse(w.url)
@@ -321,8 +321,8 @@ func TestErrorsDoNotRevealExistingClients(t *testing.T) {
 		"demo", "nobody", "openshift-browser-client", "system:serviceaccount:myproject:proxy", "system:serviceaccount:myproject:broken",
 		"system:serviceaccount:myproject:nobody", "system:serviceaccount:nowhere:proxy", "", strings.Repeat("c", 10_000),
 	}
-	// plain returns the status, headers and body of a response. It omits the request data that the
-	// response repeats in links and in the query of the Location header.
+	// plain returns the status, headers and body of a response. It omits the data that links and
+	// the query of the Location header repeat from the request.
 	plain := func(got response) string {
 		location, _, _ := strings.Cut(got.Header.Get("Location"), "?")
 		for _, name := range []string{"Date", "Set-Cookie", "Location", "Content-Length"} {
@@ -354,7 +354,7 @@ func TestErrorsDoNotRevealExistingClients(t *testing.T) {
 		first := ""
 		for _, id := range ids {
 			if id == "" && name == "no secret" {
-				continue // this path contains no information about a client
+				continue // this request does not identify a client
 			}
 			got := plain(send(id))
 			if first == "" {
@@ -412,7 +412,7 @@ func TestCookieIsInvalidAfterLogout(t *testing.T) {
 	if got := w.get(other, ask(demo())); got.at().Path != "/oauth/approve" {
 		t.Errorf("after the logout of another user: %s", got.at())
 	}
-	// Expired cookies do not end sessions and cause no write.
+	// A logout without a valid cookie ends no sessions and writes nothing.
 	w.logIn(first, "alice", ask(demo()))
 	version := func() string { user, _ := w.users.Get(t.Context(), "alice"); return user.ResourceVersion }
 	before := version()

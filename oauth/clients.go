@@ -30,7 +30,7 @@ func serverAddresses(publicURL string) map[string]string {
 }
 
 // ensureClients creates the OAuth clients that every cluster has, and adds this server's addresses
-// to existing clients. It keeps an administrator's other changes and, if there are several servers,
+// to existing clients. It keeps an administrator's other changes. If several is true, it also keeps
 // the addresses of the other servers.
 func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClient],
 	publicURL, consoleURL string, several bool) error {
@@ -38,8 +38,8 @@ func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClie
 	console := []string{addresses[client.WebConsole]}
 	challenge := client.ChallengeRequired
 	if consoleURL != "" && consoleURL != console[0] {
-		// The OpenShift 3.11 web console has no secret and sends no code challenge. Its codes are
-		// sent to only one address, over TLS.
+		// The OpenShift 3.11 web console has no secret and sends no code challenge. This is safe
+		// because its codes are sent to a single address, over TLS.
 		console, challenge = append(console, consoleURL), client.ChallengeOptional
 	}
 	for _, desired := range []*oauthv1.OAuthClient{
@@ -50,7 +50,7 @@ func ensureClients(ctx context.Context, clients store.Objects[*oauthv1.OAuthClie
 		{ObjectMeta: metav1.ObjectMeta{Name: client.Challenging}, RedirectURIs: []string{addresses[client.Challenging]}, RespondWithChallenges: true},
 	} {
 		desired.GrantMethod = oauthv1.GrantHandlerAuto
-		// Another server can make the same change at the same time, so conflicts are retried.
+		// Retry conflicts, because another server can make the same change at the same time.
 		err := retry.OnError(retry.DefaultBackoff, isConflict, func() error { return ensureClient(ctx, clients, desired, several) })
 		if err != nil {
 			return fmt.Errorf("create OAuth client %q: %w", desired.Name, err)
@@ -78,13 +78,14 @@ func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClien
 		case several:
 			changed.RedirectURIs = append(changed.RedirectURIs, address)
 		default:
-			// If a request does not contain a redirect URI, the client's URI applies, but only if
-			// the client has exactly one.
+			// Replace the URIs: a request without a redirect URI requires a client with exactly one
+			// URI.
 			changed.RedirectURIs = desired.RedirectURIs
 		}
 	}
 	for name, value := range desired.Annotations {
-		// Earlier versions exempted their own console from the code challenge.
+		// Earlier versions exempted their own console from the code challenge, so replace their
+		// value.
 		if current, ok := changed.Annotations[name]; !ok || value == client.ChallengeRequired && current == client.ChallengeOptional {
 			metav1.SetMetaDataAnnotation(&changed.ObjectMeta, name, value)
 		}
@@ -96,8 +97,8 @@ func ensureClient(ctx context.Context, clients store.Objects[*oauthv1.OAuthClien
 	return err
 }
 
-// RemoveServer removes a departed server's addresses from the clients that every cluster has.
-// Otherwise, a new host with the same IP address could receive tokens.
+// RemoveServer removes the addresses of a server that has left the cluster from the clients that
+// every cluster has. Otherwise, a new host with the same IP address could receive tokens.
 func RemoveServer(ctx context.Context, objects dynamic.Interface, publicURL string) error {
 	for name, address := range serverAddresses(publicURL) {
 		err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { return removeAddress(ctx, objects, name, address) })

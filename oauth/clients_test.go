@@ -43,7 +43,7 @@ func TestClientsLoseAddressesOfRemovedMaster(t *testing.T) {
 		t.Fatal(err)
 	}
 	remaining := []string{"https://192.0.2.1:8443/oauth/token/implicit", "https://192.0.2.3:84430/oauth/token/implicit", "https://example.com/"}
-	// The other clients do not exist.
+	// Only one of the clients exists.
 	objects := dynamicfake.NewSimpleDynamicClient(scheme, &oauthv1.OAuthClient{
 		ObjectMeta: metav1.ObjectMeta{Name: client.Challenging}, RedirectURIs: slices.Insert(slices.Clone(remaining), 1, "https://192.0.2.3:8443/oauth/token/implicit"),
 	})

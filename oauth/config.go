@@ -13,9 +13,9 @@ import (
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
-// NewConfig returns the configuration for a server with the settings of oauthConfig and the
-// identity providers. If the session secrets file is missing, NewConfig creates it. It reports the
-// errors of all providers together. The caller sets PublicURL, Metrics and Throttle.
+// NewConfig returns the configuration for a server with the settings of oauthConfig and the given
+// identity providers. If the session secrets file is missing, NewConfig creates it. It reports all
+// providers' errors together. The caller sets PublicURL, Metrics and Throttle.
 func NewConfig(c *legacyv1.OAuthConfig, providers []provider.Config) (Config, error) {
 	secrets, err := session.EnsureSecrets(c.SessionConfig.SessionSecretsFile)
 	if err != nil {

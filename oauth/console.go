@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// Seal encrypts and signs a cookie value with the current session secrets. Every master with these
-// secrets can open the value under the same name.
+// Seal encrypts and signs a cookie value with the current session secrets. Every master that has
+// these secrets can open the value under the same name.
 func (s *Server) Seal(name string, value any) (string, error) {
 	return s.current.Load().box.Seal(name, value)
 }
@@ -36,8 +36,8 @@ func (s *Server) Generation(ctx context.Context, secret string) (string, error) 
 	return user.Annotations[session.Generation], nil
 }
 
-// userOf returns the user of an access token. It reads from the watch cache, as token
-// authentication does. No error contains the token.
+// userOf returns the user of an access token. Like token authentication, it reads from the watch
+// cache. Its errors never contain the token.
 func (s *Server) userOf(ctx context.Context, secret string) (*userv1.User, error) {
 	stale := apierrors.NewNotFound(oauthv1.Resource("oauthaccesstokens"), "")
 	name, ok := token.Name(secret)
@@ -61,9 +61,9 @@ func (s *Server) userOf(ctx context.Context, secret string) (*userv1.User, error
 	return user, nil
 }
 
-// LogOut deletes an access token. It ends all sessions of the token's user and of the user whose
-// session the request contains, so that the next login requires a password. A token that does not
-// exist is not an error.
+// LogOut deletes an access token. It also ends all sessions of two users, so that their next login
+// requires a password: the token's user, and the user whose session cookie the request contains. A
+// token that does not exist is not an error.
 func (s *Server) LogOut(w http.ResponseWriter, r *http.Request, secret string) error {
 	login := s.current.Load().login
 	user, err := s.userOf(r.Context(), secret)

@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// access issues an access token for a user.
+// access issues an access token for the user with the given name.
 func access(t *testing.T, w *fixture, name string) string {
 	t.Helper()
 	user, err := w.users.Get(t.Context(), name)
@@ -41,8 +41,8 @@ func TestLogoutChangesGenerationOfUser(t *testing.T) {
 	first, second, other := access(t, w, "alice"), access(t, w, "alice"), access(t, w, "bob")
 	before := generation(second)
 
-	// The request has no login page session, because these sessions end before the console's
-	// session.
+	// The request has no session cookie of the login pages, because those sessions end before the
+	// console's session.
 	if err := s.LogOut(httptest.NewRecorder(), httptest.NewRequest("POST", "/console/logout", nil), first); err != nil {
 		t.Fatal(err)
 	}

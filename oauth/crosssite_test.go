@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/store/storetest"
 )
 
-// requested logs in a user with the manual token flow. It returns the URL of the page that displays
-// the token.
+// requested logs in a user and requests a token manually. It returns the URL of the page that
+// displays the token.
 func (w *fixture) requested(browser *http.Client, user string) *url.URL {
 	w.t.Helper()
 	authorize := w.get(browser, "/oauth/token/request").at()

@@ -15,12 +15,12 @@ import (
 	"github.com/slipway-platform/slipway/oauth/client"
 )
 
-// eventSource is the source component of service account events, as in OpenShift 3.
+// eventSource is the source component of service account events. OpenShift 3 uses the same source.
 const eventSource = "service-account-oauth-client-getter"
 
-// notices records notices for service account owners as events. It writes asynchronously, so that
-// the duration of a response does not reveal which accounts exist. It drops notices while the queue
-// is full.
+// notices records notices for service account owners as events. It writes events asynchronously, so
+// that the duration of a response does not reveal which accounts exist. While the queue is full, it
+// drops notices.
 type notices struct {
 	kube    kubernetes.Interface
 	report  func(error)
@@ -87,7 +87,7 @@ func warn(ctx context.Context, kube kubernetes.Interface, notice client.Notice) 
 		event.Count++
 		event.LastTimestamp = now
 		if _, err = events.Update(ctx, event, metav1.UpdateOptions{}); apierrors.IsConflict(err) {
-			return nil // another API server has just counted the use
+			return nil // another API server has just increased the count
 		}
 		return err
 	}

@@ -35,8 +35,8 @@ import (
 )
 
 // Server is the API server feature that implements the OAuth server. Its configuration can change
-// while it runs. An in-flight login continues under the new configuration, because its state is in
-// the browser and in the store.
+// while it is running. A login that has started continues under the new configuration, because the
+// login's state is in the browser and in the store.
 type Server struct {
 	first  Config
 	report func(error)
@@ -48,11 +48,11 @@ type Server struct {
 	current  atomic.Pointer[server]
 }
 
-// common contains the state that does not depend on the configuration.
+// common contains the server's state that does not depend on the configuration.
 type common struct {
 	objects objects
 	kube    kubernetes.Interface
-	// accounts lists service accounts from the informer's cache.
+	// accounts lists service accounts from an informer's cache.
 	accounts corelisters.ServiceAccountLister
 	notices  *notices
 }
@@ -72,9 +72,9 @@ func (s *Server) Feature() apiserver.Feature {
 	}}
 }
 
-// Prepare builds everything that depends on a configuration. apply makes new requests use the
-// configuration. If Prepare returns an error, nothing changes. PublicURL, ConsoleURL, Metrics and
-// Throttle keep their initial values.
+// Prepare builds all objects that depend on a configuration. After apply is called, new requests
+// use the configuration. If Prepare returns an error, nothing changes. PublicURL, ConsoleURL,
+// Metrics and Throttle keep their initial values.
 func (s *Server) Prepare(config Config) (apply func(), err error) {
 	config.PublicURL, config.ConsoleURL, config.Metrics, config.Throttle = s.first.PublicURL, s.first.ConsoleURL, s.first.Metrics, s.first.Throttle
 	next := &server{Config: config, report: s.report, common: s.common}
@@ -207,7 +207,7 @@ func (s *Server) clusterRole(_ context.Context, name string) ([]rbacv1.PolicyRul
 }
 
 // start runs the group cache and the workers that record token use and write notices, and creates
-// the clients that every cluster has. It returns when the group cache is synced.
+// the clients that every cluster has. It returns when the group cache has synced.
 func (s *Server) start(hook genericserver.PostStartHookContext) error {
 	go s.groups.Run(hook.Context)
 	go s.activity.Run(hook.Context)
@@ -249,7 +249,7 @@ func (s *server) handlers() (map[string]http.Handler, error) {
 	return handlers, nil
 }
 
-// guard sets headers on every response and limits the length of request bodies.
+// guard sets security headers on every response and limits the length of request bodies.
 func guard(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		page.Harden(w.Header())

@@ -43,7 +43,7 @@ func TestAuthorizationCodeGrant(t *testing.T) {
 	if err != nil || !ok || resp.User.GetName() != "alice" || !cmp.Equal(resp.User.GetGroups(), []string{"dev", "system:authenticated:oauth"}) {
 		t.Errorf("the user of the token is %v, %v, %v", resp, ok, err)
 	}
-	// No approval page is shown for the second request.
+	// The second request requires no approval.
 	browser := w.browser()
 	if response := w.get(browser, w.logIn(browser, "alice", ask(demo())).at().String()); response.at().Query().Get("code") == "" {
 		t.Errorf("the user must approve again: %s", response.at())

@@ -10,9 +10,9 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/anyone"
 )
 
-// FuzzServer checks that, for any path, parameters, form, cookies and Authorization header, a
-// request without valid credentials does not receive a token, a code, a session or a redirect to
-// another site, and does not store anything.
+// FuzzServer verifies, for arbitrary paths, parameters, forms, cookies and Authorization headers,
+// that a request without valid credentials receives no token, code, session or redirect to another
+// site, and stores nothing.
 func FuzzServer(f *testing.F) {
 	const form = "application/x-www-form-urlencoded"
 	for _, seed := range []struct{ method, path, query, kind, body, cookie, authorization string }{

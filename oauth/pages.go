@@ -101,7 +101,8 @@ func (t *tokenPages) exchange(r *http.Request) (token.Issued, error) {
 	return t.issuer.Access(r.Context(), grant)
 }
 
-// serveImplicit is the redirect target for programs that use the implicit flow.
+// serveImplicit serves the redirect target for programs that use the implicit flow. The program
+// reads the token from the redirect; a browser shows only a message.
 func (t *tokenPages) serveImplicit(w http.ResponseWriter, r *http.Request) {
 	t.pages.Show(w, http.StatusOK, page.Implicit, display{Again: t.publicURL + requestPath})
 }

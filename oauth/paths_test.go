@@ -8,9 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPathsWithoutLoginAreListed lists the paths that are served without authentication. The matrix
-// in test/scenario/attack does not contain these paths, because no role lists them. Review a new
-// path as you would review a permission that is granted to all users.
+// TestPathsWithoutLoginAreListed checks the list of paths that are served without authentication.
+// The matrix in test/scenario/attack does not contain these paths, because no role lists them.
+// Review a new path as you would review a permission that is granted to all users.
 func TestPathsWithoutLoginAreListed(t *testing.T) {
 	want := []string{
 		"/.well-known/oauth-authorization-server", "/login", "/login/", "/logout", "/oauth/approve", "/oauth/authorize", "/oauth/token",

@@ -110,7 +110,7 @@ func newFixture(t testing.TB, change func(*Config)) *fixture {
 	return w
 }
 
-// authenticator returns an authenticator that adds every user to the given groups.
+// authenticator returns an authenticator for which every user is in the given groups.
 func (w *fixture) authenticator(groups ...string) *token.Authenticator {
 	return &token.Authenticator{Tokens: w.tokens, Users: w.users, Accounts: w.registry.Accounts, Groups: func(string) []string { return groups }}
 }
@@ -197,7 +197,7 @@ func (s response) fields() url.Values {
 }
 
 // logIn requests path, submits the login page that the server redirects to, and returns the
-// response.
+// response to the form.
 func (w *fixture) logIn(browser *http.Client, user, path string) response {
 	w.t.Helper()
 	page := w.get(browser, w.get(browser, path).at().String())
@@ -207,7 +207,7 @@ func (w *fixture) logIn(browser *http.Client, user, path string) response {
 	return w.post(browser, "/login", form)
 }
 
-// logOut submits the logout page at path and returns the response.
+// logOut requests the logout page at path, submits its form, and returns the response.
 func (w *fixture) logOut(browser *http.Client, path string) response {
 	w.t.Helper()
 	return w.post(browser, "/logout", w.get(browser, path).fields())

@@ -16,13 +16,13 @@ import (
 
 const proxyID = "system:serviceaccount:myproject:proxy"
 
-// proxy returns an authorization request from the service account that is a client.
+// proxy returns an authorization request by the service account `proxy`, which is a client.
 func proxy(responseType string) string {
 	return ask(url.Values{"client_id": {proxyID}, "response_type": {responseType}, "scope": {"role:view:myproject"}})
 }
 
-// recreate replaces the service account with a service account that has a different UID, as happens
-// when its project is deleted and created again.
+// recreate replaces the service account with an account that has a different UID, as happens when a
+// project is deleted and created again.
 func (w *fixture) recreate(uid types.UID) {
 	w.t.Helper()
 	accounts := w.kube.CoreV1().ServiceAccounts("myproject")

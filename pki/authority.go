@@ -16,12 +16,12 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// backdated is how far the certificates of authorities are backdated. The clocks of other machines
-// might be behind.
+// backdated is how far the certificates of authorities are backdated, because the clocks of other
+// machines might be behind this host's clock.
 const backdated = time.Hour
 
 // Backdating is how far all other certificates are backdated. Kubernetes' signers use the same
-// value, so the issue time of any certificate can be determined.
+// value, so the time at which any certificate was issued can be derived from its NotBefore time.
 const Backdating = 5 * time.Minute
 
 // authority is a certificate authority.
@@ -34,8 +34,8 @@ type authority struct {
 type authoritySpec struct {
 	files Pair
 	name  string
-	// replaceable means that only the cluster uses the authority, and that its clients reload the
-	// authority's successor.
+	// replaceable means that Ensure can replace the authority: only the cluster itself uses it, and
+	// its clients reload the CA bundle.
 	replaceable bool
 }
 
@@ -50,7 +50,7 @@ func (i *issuer) authoritySpecs() []authoritySpec {
 	}
 }
 
-// checkAuthorities returns an error if an authority is invalid and must not be replaced.
+// checkAuthorities returns an error if an authority that Ensure must not replace is invalid.
 func (i *issuer) checkAuthorities() error {
 	for _, a := range i.authoritySpecs() {
 		if a.replaceable {
@@ -67,7 +67,7 @@ func (i *issuer) checkAuthority(files Pair) error {
 	cert, certErr := readCertificate(files.Cert)
 	key, keyErr := readKey(files.Key)
 	if errors.Is(certErr, fs.ErrNotExist) && !i.hasLeaf(files) {
-		return nil // a first start, possibly interrupted: nothing depends on the authority yet
+		return nil // a first start, possibly an interrupted one: nothing depends on the authority yet
 	}
 	remedy := fmt.Sprintf("restore %q and %q from a backup, or remove the directory %q to create new credentials "+
 		"(every kubeconfig and token in use then becomes invalid)", files.Cert, files.Key, i.spec.Dir)
@@ -129,7 +129,7 @@ func (i *issuer) ensureAuthorities() error {
 	return i.ensureServiceCA()
 }
 
-// serves reports whether a replaceable authority is valid and does not have to be renewed yet.
+// serves reports whether a replaceable authority is valid and not due for renewal.
 func (i *issuer) serves(cert *x509.Certificate, key crypto.Signer) bool {
 	now := i.spec.Now()
 	renewal := cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / renewalDivisor)
@@ -157,7 +157,7 @@ func (i *issuer) ensureServiceCA() error {
 }
 
 // signAuthority writes a self-signed certificate. As in OpenShift, the certificate's name contains
-// the time, which distinguishes two generations of an authority.
+// the current time, which distinguishes an authority from its successor.
 func (i *issuer) signAuthority(a authoritySpec, key crypto.Signer) (*x509.Certificate, error) {
 	now := i.spec.Now()
 	template := &x509.Certificate{

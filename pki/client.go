@@ -11,7 +11,8 @@ type NodeClient struct {
 	Kubeconfig func(Files) string
 }
 
-// RouterUser is the user name of routers, which read the private keys of all routes.
+// RouterUser is the user name of routers. A router has permission to read the private keys of all
+// routes.
 const RouterUser = "system:slipway-router"
 
 // NodeClients returns a node's clients, except the kubelet.

@@ -61,8 +61,8 @@ func EnsureEncryption(dir string, encrypt bool) (path string, err error) {
 	})
 }
 
-// RotateEncryption adds a key to the encryption file. The API server uses the key after it reloads
-// the file.
+// RotateEncryption adds a new encryption key to the encryption file. The API server encrypts with
+// the new key after it reloads the file.
 func RotateEncryption(dir string) error {
 	return editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
 		return slices.Insert(keys, 0, newEncryptionKey(freeName(keys)))
@@ -72,14 +72,15 @@ func RotateEncryption(dir string) error {
 // EncryptionFile returns the path of the file that EnsureEncryption writes.
 func EncryptionFile(dir string) string { return encryptionFile(dir) }
 
-// EncryptionKey is a key that no master uses yet.
+// EncryptionKey is a generated key that masters add to their encryption files (Add) and then
+// encrypt with (Use).
 type EncryptionKey struct{ key apiserverv1.Key }
 
 // NewEncryptionKey generates a key.
 func NewEncryptionKey() *EncryptionKey { return &EncryptionKey{newEncryptionKey("")} }
 
-// Add adds the key to the encryption file, for decryption only. If there are several API servers,
-// all of them must have read the key before any of them encrypts with it.
+// Add adds the key to the encryption file, for decryption only. If the cluster has several API
+// servers, all of them must load the key before any of them encrypts with it.
 func (e *EncryptionKey) Add(dir string) error {
 	return editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
 		if e.index(keys) >= 0 {
@@ -92,7 +93,7 @@ func (e *EncryptionKey) Add(dir string) error {
 	})
 }
 
-// Use changes the encryption file so that a key that Add has added becomes the encryption key.
+// Use makes the key the encryption key of the file. Add must have added the key to the file before.
 func (e *EncryptionKey) Use(dir string) error {
 	return editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
 		if i := e.index(keys); i > 0 {
@@ -106,8 +107,8 @@ func (e *EncryptionKey) index(keys []apiserverv1.Key) int {
 	return slices.IndexFunc(keys, func(k apiserverv1.Key) bool { return k.Secret == e.key.Secret })
 }
 
-// ReplaceEncryption replaces the encryption file with another master's file. Keys that only the
-// previous file contains are kept at the end of the list, because backups might require them.
+// ReplaceEncryption replaces the encryption file with another master's file. It appends the keys
+// that only the previous file contains to the list, because backups might require them.
 func ReplaceEncryption(dir string, content []byte) error {
 	var former []apiserverv1.Key
 	err := editKeys(dir, func(keys []apiserverv1.Key) []apiserverv1.Key {
@@ -150,7 +151,8 @@ func editKeys(dir string, edit func([]apiserverv1.Key) []apiserverv1.Key) error 
 	return err
 }
 
-// placePlain moves the plain text provider to the end, or to the beginning if encrypt is false.
+// placePlain moves the plain text provider to the end, or to the beginning if encrypt is false: the
+// API server encrypts with the first provider.
 func placePlain(resource *apiserverv1.ResourceConfiguration, encrypt bool) {
 	plain := apiserverv1.ProviderConfiguration{Identity: &apiserverv1.IdentityConfiguration{}}
 	providers := slices.DeleteFunc(slices.Clone(resource.Providers), func(p apiserverv1.ProviderConfiguration) bool { return p.Identity != nil })

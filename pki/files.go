@@ -60,11 +60,11 @@ type Files struct {
 	NodeKubeconfig string
 	// ProxyKubeconfig is the kubeconfig of the user `system:kube-proxy`.
 	ProxyKubeconfig string
-	// AgentKubeconfig is the kubeconfig of a node's network agent: the user `system:slipway-node` in
-	// `system:slipway-nodes`. The user is not in `system:nodes`: that group's permissions depend on a
-	// node's name. A role that is bound to the `system:slipway-nodes` group grants the user's
-	// permissions. Each of the following kubeconfigs is for one node component. The component's role
-	// is bound in the same way.
+	// AgentKubeconfig is the kubeconfig of a node's network agent: the user `system:slipway-node`
+	// in `system:slipway-nodes`. A role that is bound to this group grants the user's permissions.
+	// The user is not in `system:nodes`, because the permissions of that group depend on a node's
+	// name. Each of the following kubeconfigs is for one node component, whose role is bound in the
+	// same way.
 	AgentKubeconfig string
 	// DNSKubeconfig is the kubeconfig of the DNS server: the user `system:slipway-dns` in
 	// `system:slipway-dns-servers`.
@@ -77,7 +77,7 @@ type Files struct {
 	IdlingKubeconfig string
 	// StorageKubeconfig is the kubeconfig of the driver that creates and deletes PersistentVolumes
 	// on the node's own disk: the user `system:slipway-storage` in `system:slipway-storages`. The
-	// kubelet and the network agent do not have these permissions.
+	// kubelet and the network agent do not have this user's permissions.
 	StorageKubeconfig string
 }
 

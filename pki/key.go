@@ -86,12 +86,12 @@ func (i *issuer) loadKeys() error {
 	return nil
 }
 
-// keyFile describes the file of a private key. cert is the certificate or public key that depends
-// on it.
+// keyFile describes the file of a private key. cert is the path of the certificate or public key
+// that belongs to the private key.
 type keyFile struct {
 	path, cert string
-	// signsTokens means that the key is an RSA key. Service account tokens are signed with RS256,
-	// because other programs also verify them.
+	// signsTokens means that the key signs service account tokens. It is an RSA key: tokens are
+	// signed with RS256, so that other programs can verify them too.
 	signsTokens bool
 	// leaf means that one of the host's authorities signs the certificate.
 	leaf bool
@@ -114,7 +114,8 @@ type newKey struct {
 	encoded []byte
 }
 
-// generateKeys generates the keys for files, in the same order, with one worker per CPU.
+// generateKeys generates a key for each file, with one worker per CPU. The keys are in the order of
+// files.
 func generateKeys(files []keyFile) ([]newKey, error) {
 	keys, errs := make([]newKey, len(files)), make([]error, len(files))
 	next := make(chan int)
@@ -148,8 +149,8 @@ func writeKey(file keyFile, encoded []byte) error {
 }
 
 // generateKey generates an RSA key for tokens, or a P-256 key for certificates. It also returns the
-// key as PEM. P-256 is faster: the generation of an RSA key takes 100 ms, every handshake with an
-// RSA key takes longer, and a host has over 20 keys.
+// key as PEM. P-256 is used for certificates because it is faster: generating an RSA key takes 100
+// ms, a host has over 20 keys, and every TLS handshake with an RSA key takes longer.
 func generateKey(signsTokens bool) (crypto.Signer, []byte, error) {
 	if signsTokens {
 		key, err := rsa.GenerateKey(rand.Reader, tokenKeyBits)

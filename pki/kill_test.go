@@ -30,8 +30,8 @@ func runChild(dir string) {
 }
 
 // TestKilledEnsureCanBeRepeated repeatedly starts a process that issues certificates, and kills it
-// at many different points in time. The first run is a host's first start. If a machine is too slow
-// to complete a first start in the given time, each further run gets more time.
+// at many different points in time. The first process performs a host's first start. If the machine
+// is too slow to complete it in the given time, each further process gets more time.
 func TestKilledEnsureCanBeRepeated(t *testing.T) {
 	dir := t.TempDir()
 	spec := specIn(dir)

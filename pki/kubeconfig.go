@@ -61,9 +61,9 @@ func (i *issuer) ensureKubeconfigs() error {
 	return i.ensureAdmin()
 }
 
-// ensureOwn writes the kubeconfig for one of this host's components. It refers to certificate
-// files. It disables compression, for which the API server needs 40 kB for each watch and CPU time
-// for each event. Kubernetes' own control plane does not compress either.
+// ensureOwn writes the kubeconfig for one of this host's components. The kubeconfig refers to
+// certificate files. It disables compression, which would cost the API server 40 kB for each watch
+// and CPU time for each event. Kubernetes' own control plane does not compress responses either.
 func (i *issuer) ensureOwn(path, user, ca, url string) error {
 	client := clientOf(path)
 	config, err := kubeconfig(url, user,
@@ -83,8 +83,8 @@ func (i *issuer) ensureOwn(path, user, ca, url string) error {
 	return err
 }
 
-// ensureAdmin writes the administrator's kubeconfig, which embeds its certificates. It keeps other
-// content, such as contexts for projects.
+// ensureAdmin writes the administrator's kubeconfig, which embeds its certificates. It keeps the
+// other content of the file, such as contexts for projects.
 func (i *issuer) ensureAdmin() error {
 	const user = "system:admin"
 	pair, path := i.client("admin"), i.credentials.AdminKubeconfig

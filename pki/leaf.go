@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
-// StorageGroup is the group of local storage clients.
+// StorageGroup is the group of the user in Files.StorageKubeconfig.
 const StorageGroup = "system:slipway-storages"
 
 // leaf describes a certificate that an authority issues.
@@ -80,8 +80,8 @@ func (s Spec) apiServerHosts() []string {
 }
 
 // ServerHosts returns the names and addresses in the serving certificates of the API server and the
-// registry. No other server is allowed to have these names, because clients trust the same
-// authority.
+// registry. No other server is allowed to have these names, because clients accept every
+// certificate that the same authority has signed.
 func (s Spec) ServerHosts() []string {
 	s = s.completed()
 	return slices.Concat(s.apiServerHosts(), s.registryHosts())
@@ -111,13 +111,13 @@ func (i *issuer) ensureLeaves() error {
 	return nil
 }
 
-// good reports whether a certificate matches l and does not have to be renewed yet.
+// good reports whether a certificate matches l and is not due for renewal.
 func (i *issuer) good(cert *x509.Certificate, l leaf, ca *authority, key crypto.Signer) bool {
 	dns, ips := split(l.hosts)
 	now := i.spec.Now()
 	renewal := cert.NotAfter.Add(-cert.NotAfter.Sub(cert.NotBefore) / renewalDivisor)
-	// A certificate cannot outlive its authority, so it is not renewed if it expires with its
-	// authority.
+	// A certificate cannot outlive its authority. Renewing a certificate that expires with its
+	// authority would have no effect.
 	lasts := now.Before(renewal) || !cert.NotAfter.Before(ca.cert.NotAfter)
 	return samePublicKey(cert.PublicKey, key.Public()) &&
 		cert.CheckSignatureFrom(ca.cert) == nil &&

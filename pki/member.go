@@ -31,7 +31,7 @@ type Member struct {
 	Router bool
 }
 
-// Clients returns the host's clients, except the kubelet.
+// Clients returns the host's API server clients, except the kubelet.
 func (m Member) Clients() []NodeClient {
 	return slices.DeleteFunc(NodeClients(), func(c NodeClient) bool { return c.User == RouterUser && !m.Router })
 }
@@ -120,7 +120,7 @@ func (m Member) Check() error {
 }
 
 // Certificate returns the kubelet's client certificate. If the certificate has expired, it returns
-// an error that contains the remedy.
+// an error that describes the remedy.
 func (m Member) Certificate(now time.Time) (*tls.Certificate, error) {
 	path := Current(m.KubeletDir(), KubeletStore)
 	pair, err := tls.LoadX509KeyPair(path, path)

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// TestLeafCertificatesAreRenewedForFortyDays issues certificates that are valid for a month and
-// advances the clock by forty days. Every leaf must be renewed before it expires, but not in the
-// first two thirds of its lifetime. Connections must succeed at the start and at the end of each
-// check interval.
+// TestLeafCertificatesAreRenewedForFortyDays issues certificates that are valid for a month, and
+// advances the clock by forty days. Every leaf certificate must be renewed before it expires, but
+// not in the first two thirds of its lifetime. Connections must succeed at the start and at the end
+// of each check interval.
 func TestLeafCertificatesAreRenewedForFortyDays(t *testing.T) {
 	const day = 24 * time.Hour
 	const lifetime, interval, period = 30 * day, 12 * time.Hour, 40 * day

@@ -17,14 +17,14 @@ import (
 //
 //	server.crt -> .server.pair/server.crt    .server.pair -> .server.old
 //	server.crt -> .server.pair/server.crt    .server.pair -> .server.new
-//	server.crt, a file again                 .server.pair, .server.old and .server.new are gone
+//	server.crt, a file again                 .server.pair, .server.old and .server.new are removed
 //
 // A reader that opens both files reads either the old pair or the new pair, even if the writing
 // process is killed at any point. A reader that opens one file before the rename and the other file
-// after the rename reads files that do not match. It must read both files again, as Kubernetes'
+// after it reads files that do not match. It must then read both files again, as Kubernetes'
 // servers do.
 
-// stage returns the path of a hidden file or directory next to the pair.
+// stage returns the path of a hidden file or directory next to the pair, such as `.server.old`.
 func (p Pair) stage(kind string) string {
 	dir, name := filepath.Split(p.Cert)
 	return filepath.Join(dir, "."+strings.TrimSuffix(name, ".crt")+"."+kind)
@@ -81,7 +81,7 @@ func (p Pair) replace(cert, key []byte) error {
 }
 
 // settle replaces the pair's links with the files that they point to, and removes the hidden
-// directories. It completes a replacement that a killed process started.
+// directories. It thereby completes a replacement that a killed process started.
 func (p Pair) settle() error {
 	linked := false
 	for _, path := range p.files() {
@@ -110,8 +110,8 @@ func (p Pair) settle() error {
 	return nil
 }
 
-// staged reports whether a link points to the pair's hidden directory. An administrator's own links
-// are not changed.
+// staged reports whether path is a link to the pair's hidden directory. Links that an administrator
+// created are not staged, so settle does not change them.
 func (p Pair) staged(path string) bool {
 	target, err := os.Readlink(path)
 	return err == nil && filepath.Dir(target) == filepath.Base(p.stage("pair"))

@@ -5,8 +5,8 @@
 //
 // File names and subjects are the same as in OpenShift 3's /etc/origin/master. Ensure must be
 // called on each start: it keeps valid credentials, renews expiring certificates, and never
-// replaces a certificate authority, except the service signer. Renewer does the same while the host
-// is running.
+// replaces a certificate authority, except the service signer. While the host is running, Renewer
+// calls Ensure periodically.
 //
 // The kubeconfigs of the host's own components refer to certificate files. client-go reloads the
 // files when they change, so a running client uses a renewed certificate. Only admin.kubeconfig
@@ -45,8 +45,8 @@ type Spec struct {
 	// AdminKubeconfig is the absolute path of the administrator's kubeconfig.
 	AdminKubeconfig string
 	// APIHosts contains the API server's names and IP addresses: the host name, the machine's
-	// addresses, and the address of the `kubernetes` service. Ensure adds the loopback names and the
-	// names of the `kubernetes` and `openshift` services.
+	// addresses, and the address of the `kubernetes` service. Ensure adds the loopback names and
+	// the names of the `kubernetes` and `openshift` services.
 	APIHosts []string
 	// APIURL is the API server's address in the administrator's kubeconfig, such as
 	// `https://192.0.2.10:8443`. LoopbackURL is its address in the control plane's kubeconfigs, and
@@ -87,8 +87,8 @@ type Credentials struct {
 // authority signed it, if its file is damaged, or if less than a third of its lifetime is left.
 //
 // If a certificate authority is damaged or expired, or if it is missing although certificates
-// signed by it exist, Ensure returns an error that contains the file's path and the remedy: a new
-// authority would lock out every client and node.
+// signed by it exist, Ensure returns an error that contains the file's path and the remedy. It does
+// not create a new authority, because a new authority would lock out every client and node.
 func Ensure(spec Spec) (*Credentials, error) {
 	spec = spec.completed()
 	if err := os.MkdirAll(filepath.Join(spec.Dir, "node"), 0o700); err != nil {
@@ -107,7 +107,7 @@ func Ensure(spec Spec) (*Credentials, error) {
 		unwritten:   map[string][]byte{},
 	}
 	for _, step := range []func() error{
-		i.settlePairs,                              // completes the pairs of a killed process
+		i.settlePairs,                              // completes replacements that a killed process started
 		i.checkAuthorities, i.checkServiceAccounts, // must precede all writes
 		i.loadKeys, i.ensureAuthorities, i.ensureServiceAccounts, i.ensureLeaves, i.ensureKubeconfigs,
 	} {
@@ -123,8 +123,8 @@ func Ensure(spec Spec) (*Credentials, error) {
 type issuer struct {
 	spec        Spec
 	credentials *Credentials
-	// keys maps paths to private keys. unwritten maps paths to the keys, as PEM, that have not been
-	// written to their files yet.
+	// keys maps paths to private keys. unwritten maps paths to PEM-encoded keys that are not in
+	// their files yet.
 	keys      map[string]crypto.Signer
 	unwritten map[string][]byte
 	// authorities maps the path of a certificate to its certificate authority.

@@ -8,11 +8,11 @@ import (
 )
 
 // Renewer is the component that renews certificates before they expire. A server or client that
-// reloads its files requires no hook. The API server, etcd and every client of this package's
-// kubeconfigs reload their files.
+// reloads its certificate files requires no hook: the API server, etcd and every client that uses
+// this package's kubeconfigs reload theirs.
 type Renewer struct {
-	// Spec returns the required credentials. It is called on each check, so that it can take changes
-	// to the machine's addresses into account.
+	// Spec returns the required credentials. Run calls it on each check, so that the certificates
+	// follow changes to the machine's addresses.
 	Spec func() (Spec, error)
 	// Interval is the interval between checks. The default is one hour.
 	Interval time.Duration

@@ -11,7 +11,8 @@ import (
 	"os"
 )
 
-// sealPurpose separates Seal's key from keys for other uses of the authority's key.
+// sealPurpose is an input of the key derivation, so that Seal's key differs from other keys that
+// are derived from the authority's key.
 const sealPurpose = "slipway files of masters 1"
 
 // Seal encrypts a file that masters exchange through the cluster. The encryption key is derived

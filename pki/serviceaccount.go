@@ -8,8 +8,9 @@ import (
 	"os"
 )
 
-// checkServiceAccounts returns an error if the key that signed existing tokens would be replaced.
-// If the public key exists, the private key must also have existed.
+// checkServiceAccounts returns an error if the private key that signed existing tokens is missing
+// or damaged, because a new key would invalidate the tokens. If the public key exists, the private
+// key must have existed too.
 func (i *issuer) checkServiceAccounts() error {
 	_, err := readKey(i.credentials.ServiceAccountKey)
 	if err == nil {

@@ -3,9 +3,10 @@
 //
 //	FORWARD ── from the bridge, not to it, not to pods ── jump OPENSHIFT-ADMIN-OUTPUT-RULES
 //
-// If there are several pod networks, FORWARD jumps to the SLIPWAY-POD-OUTPUT chain, which returns
-// to FORWARD for packets to pods and jumps to the administrators' chain for all other packets: an
-// iptables rule can exclude only one network, and iptables does not support nftables sets.
+// If there are several pod networks, FORWARD jumps to the SLIPWAY-POD-OUTPUT chain. This chain
+// returns to FORWARD for packets to pods, and jumps to the administrators' chain for all other
+// packets. The additional chain is necessary because an iptables rule can exclude only one network,
+// and iptables does not support nftables sets.
 //
 // The chain is in the iptables table `filter`, which iptables stores in nftables. The package
 // creates the chain once and never changes its rules. The rule that jumps to the chain is the first
@@ -34,7 +35,7 @@ import (
 // Name is the name of the chain.
 const Name = "OPENSHIFT-ADMIN-OUTPUT-RULES"
 
-// separator is the chain that separates packets to pods from other packets.
+// separator is the name of the chain that separates packets to pods from other packets.
 const separator = "SLIPWAY-POD-OUTPUT"
 
 // Names of iptables objects. iptables requires these names.
@@ -43,7 +44,7 @@ const (
 	forward = "FORWARD"
 )
 
-// mark is the prefix of the comment on the rule that jumps to the chain.
+// mark is the prefix of the comment that identifies the rule that jumps to the chain.
 const mark = "slipway:"
 
 // Ensure creates the chain and the rule that jumps to it for packets from the bridge to
@@ -97,8 +98,8 @@ func Ensure(ctx context.Context, bridge string, pods []netip.Prefix) error {
 	return nil
 }
 
-// describe returns a string that identifies a list of networks. The string is short, because the
-// length of comments is limited.
+// describe returns a string that identifies a list of networks. The string is short, because
+// nftables limits the length of comments.
 func describe(networks []netip.Prefix) string {
 	if len(networks) == 1 {
 		return networks[0].Masked().String()
@@ -124,8 +125,8 @@ func removeSeparator(tx *knftables.Transaction, chains []string) {
 }
 
 // Remove removes the chain and the rule that jumps to it. Unless withRules is true, it keeps a
-// chain that has rules. It also removes FORWARD and the table if they are then empty. Remove is a
-// no-op on a host without the nft program.
+// chain that has rules. It also removes FORWARD and the table if they no longer have any rules.
+// Remove is a no-op on a host without the nft program.
 func Remove(ctx context.Context, withRules bool) error {
 	return errors.Join(removeFrom(ctx, ipfamily.IPv4, withRules), removeFrom(ctx, ipfamily.IPv6, withRules))
 }

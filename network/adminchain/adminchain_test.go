@@ -84,7 +84,7 @@ func TestRemoveKeepsRulesOfAdministrator(t *testing.T) {
 	if got := tables(); got != "" {
 		t.Errorf("tables without rules: %q", got)
 	}
-	remove(t, false) // nothing exists
+	remove(t, false) // neither the chain nor the rule exists
 
 	ensure(t, "slipway0")
 	hosttest.Run(t, "nft add rule ip filter "+Name+" ip daddr 192.0.2.1 drop")

@@ -12,9 +12,9 @@
 // In addition to creating the objects that Cleanup removes, the agent sets net.ipv4.ip_forward to
 // 1. If pods have IPv6 addresses, the agent also sets net.ipv6.conf.all.forwarding to 1, and
 // changes accept_ra of the host's devices from 1 to 2. Otherwise, a host that forwards packets
-// would lose the routes that its routers announce. Cleanup restores these settings, except
-// net.ipv4.ip_forward if a file of the host sets it or another program's device might need it.
-// Three more sysctls belong to the bridge and are removed with it.
+// would lose the routes that its routers announce. Cleanup restores these settings. It keeps
+// net.ipv4.ip_forward if a sysctl file on the host sets it, or if another program's device might
+// need it. Three more sysctls belong to the bridge and are removed with it.
 //
 // If the host's firewall drops packets by default, the agent adds rules that accept pod traffic
 // (package hostfirewall).
@@ -58,7 +58,7 @@ type Agent struct {
 	NodeName    string               // name of the Node; its podCIDR is this host's subnet
 	Client      kubernetes.Interface // can list and watch Nodes
 	Bridge      string               // bridge for pods, such as slipway0
-	NFTTable    string               // such as slipway
+	NFTTable    string               // nftables table, such as slipway
 	ServiceCIDR netip.Prefix         // addresses of all services
 	// DualStack contains the networks of all pods. SecondServiceCIDR is the IPv6 service network,
 	// which is required if pods have IPv6 addresses.
@@ -72,12 +72,12 @@ type Agent struct {
 	// PolicySocket is the path of package policy's socket; optional.
 	PolicySocket string
 	// MTU is the MTU of the pod network, in bytes. The default is the MTU of the default route's
-	// device, minus the VXLAN overhead.
+	// device, minus the VXLAN overhead if the agent uses VXLAN.
 	MTU int
 	// Transport is one of the transport constants; optional if Tunnel is nil.
 	Transport string
-	// Tunnel is the VXLAN device with the programs for direct connections; if nil, the transport is
-	// TransportHostGateway.
+	// Tunnel is the VXLAN device with the programs for direct connections. If it is nil, the
+	// transport is TransportHostGateway.
 	Tunnel *vxlan.Tunnel
 	// VXLANDevice is the name of the VXLAN device, such as vxlan_sys_4789.
 	VXLANDevice string
@@ -87,7 +87,7 @@ type Agent struct {
 	DNSDevice     string        // device for DNSIP, such as slipway-dns; optional with DNSIP
 	DNSIP         netip.Addr    // address of the pods' DNS server, such as 169.254.20.10
 	HostPorts     []int         // TCP ports of this host that its firewall must leave open for pods
-	CheckInterval time.Duration // the interval between checks; the default is 30 s
+	CheckInterval time.Duration // interval between checks; the default is 30 s
 }
 
 // Name returns the component's name.
@@ -177,10 +177,10 @@ func (a *Agent) prepare() error {
 	return nil
 }
 
-// apply creates or repairs everything. It is idempotent.
+// apply creates or repairs all of the agent's objects. It is idempotent.
 func (a *Agent) apply(ctx context.Context, subnet netip.Prefix, cluster *cluster) error {
 	if !a.isPod(subnet.Addr()) {
-		// The rules of the previous process remain in effect.
+		// The rules that the previous process wrote remain in effect.
 		return fmt.Errorf("no network in networkConfig.clusterNetworks of master-config.yaml contains the subnet %s of this node: "+
 			"restore the network on all masters, or remove the node and let it join again", subnet)
 	}

@@ -48,8 +48,7 @@ func newAgent(t *testing.T, node *corev1.Node) *Agent {
 
 var leftovers = CleanupConfig{Bridge: "slipway0", Devices: []string{"slipway-dns", vxlanDevice}, NFTTable: "slipway", NetnsDir: "/run/netns"}
 
-// start runs the agent until the test stops it. When the test ends, the agent's objects are
-// removed.
+// start runs the agent until the test ends, and then removes the objects that the agent created.
 func start(t *testing.T, a *Agent) *componenttest.Component {
 	t.Helper()
 	t.Cleanup(func() {
@@ -227,8 +226,8 @@ func TestCleanupRestoresHost(t *testing.T) {
 	}
 }
 
-// TestBridgeKeepsItsMTU adds and removes the only pod of a host. The next pod gets the MTU of the
-// bridge.
+// TestBridgeKeepsItsMTU adds a host's only pod and removes it. The bridge must keep its MTU,
+// because the next pod gets the bridge's MTU.
 func TestBridgeKeepsItsMTU(t *testing.T) {
 	t.Cleanup(func() { output(t, "ip", "link", "delete", "bridge9") })
 	if err := ensureBridge("bridge9", netip.MustParsePrefix("10.128.2.1/23"), 1450); err != nil {

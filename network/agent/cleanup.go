@@ -30,10 +30,9 @@ type CleanupConfig struct {
 	Devices  []string // other devices, such as the devices of the DNS server and of hostaddr
 	NFTTable string   // removed in the families ip, ip6 and netdev
 	Tables   []string // tables of other components, in the same families
-	// AdminRules indicates whether Cleanup also removes the administrators' rules (package
-	// adminchain).
+	// AdminRules means that Cleanup also removes the administrators' rules (package adminchain).
 	AdminRules bool
-	// SysctlRecord is Agent.SysctlRecord.
+	// SysctlRecord has the same value as Agent.SysctlRecord.
 	SysctlRecord string
 	NetnsDir     string // directory of the container runtime's network namespaces, cni-*
 }
@@ -63,8 +62,8 @@ func Cleanup(ctx context.Context, l CleanupConfig) error {
 	return nil
 }
 
-// removeNamespaces unmounts and removes the names of the pods' network namespaces. The kernel
-// deletes a namespace when no name and no process refers to it anymore.
+// removeNamespaces unmounts and removes the files that keep the pods' network namespaces alive. The
+// kernel deletes a namespace when no file and no process refers to it anymore.
 func removeNamespaces(dir string) error {
 	if dir == "" {
 		return nil
@@ -94,8 +93,8 @@ func removeNamespaces(dir string) error {
 	return errors.Join(errs...)
 }
 
-// removePodDevices removes the pods' host devices that are ports of the bridge, or that are not a
-// port of any bridge because the bridge no longer exists.
+// removePodDevices removes the host ends of pods' veth devices: ports of the bridge, and devices
+// that are not a port of any bridge because the bridge no longer exists.
 func removePodDevices(bridge string) error {
 	links, err := netlinksafe.LinkList()
 	if err != nil {
@@ -124,7 +123,7 @@ func removeDevice(name string) error {
 	if link == nil {
 		return err
 	}
-	// The device might have been removed with its namespace since findDevice found it.
+	// The device might have been removed with its namespace after findDevice returned.
 	if err := netlink.LinkDel(link); err != nil && !errors.Is(err, unix.ENODEV) {
 		return fmt.Errorf("remove device %q: %w", name, err)
 	}

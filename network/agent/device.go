@@ -62,8 +62,8 @@ func (a *Agent) pathMTU() (int, error) {
 	return mtu, err
 }
 
-// ensureSecond gives the bridge the first address of the IPv6 subnet, if pods have IPv6 addresses.
-// The bridge's address has a prefix that contains only as many addresses as the IPv4 subnet,
+// ensureSecond assigns the first address of the IPv6 subnet to the bridge, if pods have IPv6
+// addresses. The prefix of the bridge's address contains only as many addresses as the IPv4 subnet,
 // because pods use no other addresses. With the prefix of the whole subnet, packets to its unused
 // addresses, of which there can be up to 2^64, would fill the host's neighbor table.
 func (a *Agent) ensureSecond(subnet netip.Prefix) error {
@@ -88,7 +88,7 @@ func podBits(second, subnet netip.Prefix) int {
 }
 
 // ensureBridge ensures that a bridge exists, is up and has exactly one IPv4 address. The bridge's
-// MAC address is derived from the IPv4 address; otherwise, the MAC address would change when ports
+// MAC address is derived from this IPv4 address. Otherwise, the MAC address would change when ports
 // are added or removed.
 func ensureBridge(name string, address netip.Prefix, mtu int) error {
 	mac := cni.HardwareAddress(address.Addr())
@@ -97,8 +97,8 @@ func ensureBridge(name string, address netip.Prefix, mtu int) error {
 		return err
 	}
 	if link == nil {
-		// The MTU is set below: a bridge that gets its MTU on creation changes the MTU when its last port
-		// is removed.
+		// Set the MTU later: a bridge that is created with an MTU changes the MTU when its last
+		// port is removed.
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name, attrs.HardwareAddr = name, mac
 		if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
@@ -130,8 +130,8 @@ func ensureBridge(name string, address netip.Prefix, mtu int) error {
 	return nil
 }
 
-// setAddress makes an address the device's only address in its IP family. It removes all others,
-// such as the address of an earlier subnet.
+// setAddress makes an address the device's only address in its IP family. It removes all other
+// addresses, such as an address in an earlier subnet.
 func setAddress(link netlink.Link, address netip.Prefix) error {
 	name := link.Attrs().Name
 	present, err := netlinksafe.AddrList(link, ipfamily.Of(address.Addr()).Netlink())

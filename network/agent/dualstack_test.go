@@ -29,8 +29,8 @@ func secondAddresses(t *testing.T) string {
 	return strings.Join(list, " ")
 }
 
-// TestOnlyAddressesOfPodsAreNeighbors sends packets to addresses in the node's subnet that no pod
-// can have: the host must not send neighbor solicitations for them.
+// TestOnlyAddressesOfPodsAreNeighbors sends packets to addresses that are in the node's subnet but
+// that no pod can have. The host must not send neighbor solicitations for these addresses.
 func TestOnlyAddressesOfPodsAreNeighbors(t *testing.T) {
 	a := newAgent(t, node("10.128.2.0/23"))
 	a.DualStack = testNetworks
@@ -69,8 +69,7 @@ func TestSubnetWithoutCounterpartHasOnlyIPv4(t *testing.T) {
 	}
 }
 
-// TestTransportOfIPv6Changes starts a host's agent with one transport, and then with another
-// transport.
+// TestTransportOfIPv6Changes starts a host's agent with one transport, and then with another one.
 func TestTransportOfIPv6Changes(t *testing.T) {
 	a := newTunnelAgent(t, TransportAuto)
 	a.DualStack = testNetworks
@@ -111,8 +110,8 @@ func singleNetwork() dualstack.Networks {
 	return dualstack.Networks{IPv4: []dualstack.Network{{Prefix: netip.MustParsePrefix("10.128.0.0/14"), HostBits: 9}}}
 }
 
-// TestNodeOutsideOfNetworksIsRejected starts an agent whose configuration no longer contains the
-// network of the node's subnet.
+// TestNodeOutsideOfNetworksIsRejected starts an agent whose configuration does not contain the
+// network of the node's subnet anymore.
 func TestNodeOutsideOfNetworksIsRejected(t *testing.T) {
 	a := newAgent(t, node("10.64.2.0/24"))
 	err := a.Run(t.Context(), func() { t.Error("ready") })

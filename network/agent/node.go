@@ -10,10 +10,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watchNodes returns an informer for all Nodes. It sends this node's IPv4 subnet to subnets
-// whenever the subnet changes. The channel must have capacity 1; a new subnet replaces a subnet
-// that has not been received yet. peers receives a value after another node's subnet or address
-// changes.
+// watchNodes returns an informer for all Nodes. It sends this node's IPv4 subnet to the subnets
+// channel whenever the subnet changes. The channel must have capacity 1, because a new subnet
+// replaces a subnet that has not been received yet. The peers channel receives a value after
+// another node's subnet or address changes.
 func (a *Agent) watchNodes(subnets chan netip.Prefix) (informer cache.SharedIndexInformer, peers <-chan struct{}, err error) {
 	informer = coreinformers.NewNodeInformer(a.Client, 0, cache.Indexers{})
 	if err := informer.SetTransform(trimNode); err != nil {
@@ -61,7 +61,7 @@ func (a *Agent) watchNodes(subnets chan netip.Prefix) (informer cache.SharedInde
 	return informer, changes, nil
 }
 
-// trimNode removes fields that the agent does not read.
+// trimNode removes fields that the agent does not use.
 func trimNode(object any) (any, error) {
 	node, ok := object.(*corev1.Node)
 	if !ok {

@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
-// networkObjects holds caches of the pod network's objects. The caches are nil without VXLAN.
+// networkObjects contains caches of the pod network's objects. If the agent does not use VXLAN, the
+// caches are nil.
 type networkObjects struct {
 	subnets, networks cache.SharedIndexInformer
 	changes           chan struct{} // receives a value after a change
@@ -68,7 +69,7 @@ func (o *networkObjects) externalHosts() (hosts []*networkv1.HostSubnet) {
 	return hosts
 }
 
-// vxlanPort returns the UDP port that the cluster uses.
+// vxlanPort returns the UDP port that the cluster uses for VXLAN.
 func (o *networkObjects) vxlanPort() int {
 	object, exists, err := o.networks.GetStore().GetByKey(networkv1.ClusterNetworkDefault)
 	if err != nil || !exists {
@@ -80,8 +81,8 @@ func (o *networkObjects) vxlanPort() int {
 	return vxlan.Port
 }
 
-// belongsToNode reports whether the subnet belongs to a Node. The control plane manages such
-// subnets.
+// belongsToNode reports whether the HostSubnet belongs to a Node. If it does, the control plane
+// manages it.
 func belongsToNode(subnet *networkv1.HostSubnet) bool {
 	return subnet.Annotations[networkv1.NodeUIDAnnotation] != ""
 }

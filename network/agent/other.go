@@ -10,15 +10,15 @@ import (
 )
 
 // OtherNetwork is the component that replaces Agent if an administrator's CNI plugin provides the
-// pod network. It gives the host the address of the pods' DNS server, enables packet forwarding,
-// and reports missing parts of the plugin.
+// pod network. It assigns the address of the pods' DNS server to the host, enables packet
+// forwarding, and reports missing parts of the plugin.
 type OtherNetwork struct {
 	ConfDir      string     // directory of the plugin's configuration
 	BinDirs      []string   // directories of the plugin's programs
-	FormerBridge string     // the bridge of an Agent; pods on it cannot reach other pods
+	FormerBridge string     // an Agent's bridge; pods on it cannot reach other pods
 	DNSDevice    string     // device for DNSIP, such as slipway-dns
 	DNSIP        netip.Addr // address of the pods' DNS server
-	// SysctlRecord is Agent.SysctlRecord.
+	// SysctlRecord has the same meaning as Agent.SysctlRecord.
 	SysctlRecord string
 	// CheckInterval is the time between two checks; the default is 5s.
 	CheckInterval time.Duration
@@ -68,7 +68,7 @@ func (o *OtherNetwork) apply() error {
 	return forwardIPv4(o.SysctlRecord)
 }
 
-// problem returns the reason why pods have no network, with the remedy, or "" if pods have a
+// problem returns the reason why pods have no network and how to resolve it, or "" if pods have a
 // network.
 func (o *OtherNetwork) problem() string {
 	if err := checkPlugin(o.ConfDir, o.BinDirs); err != nil {

@@ -75,8 +75,8 @@ func (a *Agent) externalPeerOf(host *networkv1.HostSubnet) peer {
 	return result
 }
 
-// isPart reports whether an IPv4 subnet is part of a pod network. The complete network does not
-// count as a part, unless it has only one subnet.
+// isPart reports whether an IPv4 subnet is part of a pod network. An entire pod network is a part
+// only if it consists of a single subnet.
 func (a *Agent) isPart(subnet netip.Prefix) bool {
 	return slices.ContainsFunc(a.DualStack.IPv4, func(network dualstack.Network) bool {
 		return network.Contains(subnet.Addr()) && subnet.Bits() >= min(network.Bits()+1, subnet.Addr().BitLen()-network.HostBits)
@@ -144,8 +144,8 @@ func (a *Agent) connectHosts(own netip.Prefix, cluster *cluster) {
 	}
 }
 
-// route returns the route to a host. exists is false if the host is not reachable, or if it claims
-// an address of this host. device is the VXLAN device, or nil.
+// route returns the route to a host's subnet. exists is false if the host is not reachable, or if
+// its address is an address of this host. device is the VXLAN device, or nil.
 func (a *Agent) route(subnet netip.Prefix, peer vxlan.Peer, device netlink.Link) (route netlink.Route, exists bool) {
 	paths, err := netlink.RouteGet(peer.Address.AsSlice())
 	gateway, index, isDirect := directPath(subnet, peer)
@@ -190,7 +190,7 @@ func directPath(subnet netip.Prefix, peer vxlan.Peer) (address netip.Addr, devic
 // usesVXLAN reports whether packets to other hosts can be sent through VXLAN.
 func (a *Agent) usesVXLAN() bool { return a.Tunnel != nil && a.Transport != TransportHostGateway }
 
-// vxlanPort returns the VXLAN device's port, or 0 if there is no such device.
+// vxlanPort returns the VXLAN device's port, or 0 if packets are not sent through VXLAN.
 func (a *Agent) vxlanPort(cluster *cluster) int {
 	if !a.usesVXLAN() {
 		return 0

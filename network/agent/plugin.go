@@ -11,8 +11,9 @@ import (
 	"github.com/containernetworking/cni/pkg/invoke"
 )
 
-// checkPlugin returns an error that describes the missing parts of a CNI plugin and the remedy.
-// Like containerd, it sorts the configuration files by name and reads only the first one.
+// checkPlugin returns an error that describes the missing parts of a CNI plugin and how to add
+// them. Like containerd, checkPlugin sorts the configuration files by name and reads only the first
+// file.
 func checkPlugin(confDir string, binDirs []string) error {
 	files, err := libcni.ConfFiles(confDir, []string{".conf", ".conflist", ".json"})
 	if err != nil {

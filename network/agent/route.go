@@ -17,7 +17,7 @@ import (
 )
 
 // routeProtocol marks the agent's routes, so that the agent recognizes them. The kernel does not
-// define this number.
+// use this number itself.
 const routeProtocol netlink.RouteProtocol = 83
 
 // ensureRoutes makes the agent's routes match the desired routes.
@@ -40,8 +40,8 @@ func ensureRoutes(desired map[netip.Prefix]netlink.Route) error {
 			continue
 		}
 		if present, exists := existing[subnet]; exists && subnet.Addr().Is6() {
-			// For IPv6, first remove the existing route: the kernel rejects a new gateway if the existing
-			// route reaches that gateway through another device.
+			// For IPv6, first remove the existing route: the kernel rejects a new gateway that the
+			// existing route reaches through another device.
 			if err := netlink.RouteDel(&present); err != nil && !errors.Is(err, unix.ESRCH) {
 				errs = append(errs, fmt.Errorf("remove route to pods %s: %w", subnet, err))
 			}
@@ -57,8 +57,8 @@ func ensureRoutes(desired map[netip.Prefix]netlink.Route) error {
 	return errors.Join(errs...)
 }
 
-// unreachable returns an unreachable route for the IPv6 addresses in the node's subnet that no pod
-// can have.
+// unreachable returns a route that makes destinations unreachable. The agent sets it for the IPv6
+// addresses in the node's subnet that no pod can have.
 func unreachable() netlink.Route {
 	const loopback = 1 // the kernel assigns unreachable routes to this device
 	return netlink.Route{Type: unix.RTN_UNREACHABLE, LinkIndex: loopback}
@@ -84,9 +84,9 @@ func ownRoutes() (map[netip.Prefix]netlink.Route, error) {
 	return routes, nil
 }
 
-// ensureExitRoutes adds, for each of the given IP families, the route through the VXLAN device for
-// packets that leave the cluster through another host. Package policy adds the rules that select
-// the routes' table.
+// ensureExitRoutes adds, for each of the given IP families, the route for packets that leave the
+// cluster through another host. The route leads through the VXLAN device. Package policy adds the
+// rules that select the route's table.
 func ensureExitRoutes(device netlink.Link, families []ipfamily.Family) error {
 	for _, family := range families {
 		everything := family.Unspecified()

@@ -25,8 +25,8 @@ const (
 	ipv6Settings = "/proc/sys/net/ipv6/conf"
 )
 
-// Values of accept_ra: a device accepts router advertisements only if the host does not forward
-// packets, or always.
+// Values of accept_ra. With acceptWhileHost, a device accepts router advertisements only while the
+// host does not forward packets. With acceptAlways, it always accepts them.
 const (
 	acceptWhileHost = "1"
 	acceptAlways    = "2"
@@ -40,15 +40,15 @@ type sysctl struct {
 	Value    string `json:"value"`
 }
 
-// sysctlRecord contains the settings as they were before the agent's changes, and the boot (package
-// boot) to which they belong: a reboot resets the settings.
+// sysctlRecord contains the settings' values before the agent's changes. Boot is the ID of the boot
+// (package boot) in which the agent changed them, because a reboot resets the settings.
 type sysctlRecord struct {
 	Boot     string   `json:"boot"`
 	Settings []sysctl `json:"settings"`
 }
 
-// forwardIPv4 makes the host forward IPv4 packets. Before the first change, it records the previous
-// setting in the given file, if any, from which Cleanup restores it.
+// forwardIPv4 makes the host forward IPv4 packets. If file is not empty, forwardIPv4 records the
+// previous setting in it before the first change, so that Cleanup can restore the setting.
 func forwardIPv4(file string) error {
 	change := sysctl{ipv4Forwarding, "0", "1"}
 	if readSysctl(change.Path) == change.Value {
@@ -61,12 +61,12 @@ func forwardIPv4(file string) error {
 }
 
 // forwardIPv6 makes the host forward IPv6 packets. Devices that accept router advertisements
-// continue to accept them. Before the first change, forwardIPv6 records the previous settings in
-// the given file, if any, from which Cleanup restores them.
+// continue to accept them. If file is not empty, forwardIPv6 records the previous settings in it
+// before the first change, so that Cleanup can restore them.
 func forwardIPv6(file string) error {
 	all := filepath.Join(ipv6Settings, "all", "forwarding")
 	if readSysctl(all) == "1" {
-		return nil // a device that ignores announcements already continues to ignore them
+		return nil // the host already forwards packets, so accept_ra needs no change
 	}
 	changes := []sysctl{{all, "0", "1"}}
 	paths, err := filepath.Glob(filepath.Join(ipv6Settings, "*", "accept_ra"))
@@ -77,7 +77,7 @@ func forwardIPv6(file string) error {
 		own := filepath.Join(filepath.Dir(path), "forwarding")
 		switch device := filepath.Base(filepath.Dir(path)); {
 		case device == "all" || device == "default":
-		case readSysctl(own) == "1": // the device ignores announcements already
+		case readSysctl(own) == "1": // forwards packets, so it ignores advertisements
 			changes = append(changes, sysctl{own, "1", "1"})
 		case readSysctl(path) == acceptWhileHost:
 			changes = append(changes, sysctl{path, acceptWhileHost, acceptAlways})
@@ -86,7 +86,7 @@ func forwardIPv6(file string) error {
 	if err := record(file, changes); err != nil {
 		return err
 	}
-	// Change the devices first, because they lose their routes when the host forwards packets.
+	// Change the devices before the host forwards packets. Otherwise, they would lose their routes.
 	for _, change := range append(changes[1:], changes[0]) {
 		if err := setSysctl(change.Path, change.Value); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -95,8 +95,8 @@ func forwardIPv6(file string) error {
 	return nil
 }
 
-// record adds settings to the record in a file. It keeps the settings that this boot's record
-// already contains, because another program might have reset them since the agent changed them.
+// record adds settings to the record in a file. If the current boot's record already contains a
+// setting, record keeps that entry, because it has the value before the agent's first change.
 func record(file string, changes []sysctl) error {
 	if file == "" {
 		return nil
@@ -136,9 +136,9 @@ func readRecord(path string) (record sysctlRecord, err error) {
 	return record, nil
 }
 
-// restoreSysctls restores the settings in a record of this boot, and removes the record. It keeps a
-// setting that has been changed again since, and the forwarding of IPv4 packets if another program
-// might need it and has found it set.
+// restoreSysctls restores the settings in the record of the current boot, and removes the record.
+// It skips settings that another program has changed since. It also skips IPv4 forwarding if the
+// host might need it without Slipway.
 func restoreSysctls(path string) error {
 	if path == "" {
 		return nil
@@ -165,7 +165,7 @@ func restoreSysctls(path string) error {
 		}
 	}
 	var errs []error
-	for _, change := range unchanged { // forwarding first, which overwrites devices
+	for _, change := range unchanged { // forwarding first: it overwrites the devices' settings
 		if err := setSysctl(change.Path, change.Previous); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
@@ -182,9 +182,9 @@ func restoreSysctls(path string) error {
 // configuredForwarding matches a line of a sysctl file that makes the host forward IPv4 packets.
 var configuredForwarding = regexp.MustCompile(`(?m)^\s*-?net[./]ipv4[./](ip_forward|conf[./]all[./]forwarding)\s*=\s*1\s*$`)
 
-// forwardsForOthers reports whether the host might have to forward packets without Slipway: a file
-// of the host sets it, or the host has a device of containers, virtual machines or a VPN. Cleanup
-// has removed Slipway's own devices.
+// forwardsForOthers reports whether the host might have to forward packets without Slipway: a
+// sysctl file enables forwarding, or the host has a device for containers, virtual machines or a
+// VPN. Cleanup has already removed Slipway's own devices.
 func forwardsForOthers() (bool, error) {
 	for _, pattern := range []string{"/etc/sysctl.conf", "/etc/sysctl.d/*.conf", "/run/sysctl.d/*.conf", "/usr/lib/sysctl.d/*.conf"} {
 		files, err := filepath.Glob(pattern)
@@ -206,7 +206,8 @@ func forwardsForOthers() (bool, error) {
 	}), nil
 }
 
-// readSysctl returns a setting, or "" if it does not exist, for example because its device is gone.
+// readSysctl returns a setting, or "" if the setting does not exist, for example because its device
+// has been removed.
 func readSysctl(path string) string {
 	value, err := os.ReadFile(path)
 	if err != nil {

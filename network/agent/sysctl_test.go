@@ -25,7 +25,7 @@ func TestIPv6SettingsAreRestored(t *testing.T) {
 	before := settings()
 	a := newAgent(t, node("10.128.2.0/23"))
 	a.DualStack, a.SysctlRecord = testNetworks, filepath.Join(t.TempDir(), "sysctls.json")
-	for range 2 { // the second start finds changed settings
+	for range 2 { // the second start finds the settings that the first start changed
 		agent := serve(t, a)
 		if got := settings(); got != "1 1 1 2" {
 			t.Errorf("the settings are %s", got)
@@ -79,8 +79,8 @@ func TestIPv6SettingsAreRestored(t *testing.T) {
 	output(t, "sysctl", "-qw", "net.ipv6.conf.all.forwarding=0")
 }
 
-// TestForwardingIsRestored starts and stops the network of hosts that did and did not forward IPv4
-// packets before.
+// TestForwardingIsRestored starts and stops the network on hosts that already forwarded IPv4
+// packets, and on hosts that did not.
 func TestForwardingIsRestored(t *testing.T) {
 	forwarding := func() string { return strings.TrimSpace(output(t, "sysctl", "-n", "net.ipv4.ip_forward")) }
 	for name, tt := range map[string]struct {

@@ -67,7 +67,7 @@ func vxlanDetails(t *testing.T) string {
 	}
 	text, err := exec.Command("ip", "-d", "link", "show", vxlanDevice).Output()
 	if err != nil {
-		return "none" // the agent replaces it
+		return "none" // the agent is replacing the device
 	}
 	details := strings.Fields(string(text))
 	port := ""
@@ -136,8 +136,8 @@ func TestMTUOfNodeConfigIsUsed(t *testing.T) {
 	}
 }
 
-// TestPacketsOfPodsAreAcceptedOnlyInVXLAN sends a packet from a machine on the segment. The source
-// address of the packet is the address of a pod on another host.
+// TestPacketsOfPodsAreAcceptedOnlyInVXLAN sends a packet from a machine on the segment. The
+// packet's source address is the address of a pod on another host.
 func TestPacketsOfPodsAreAcceptedOnlyInVXLAN(t *testing.T) {
 	for transport, want := range map[string]bool{TransportAuto: true, TransportVXLAN: false} {
 		t.Run(transport, func(t *testing.T) {

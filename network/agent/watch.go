@@ -11,7 +11,7 @@ import (
 )
 
 // watchDevices sends a signal when one of the agent's devices is removed, goes down or loses its
-// address, until ctx is done. If the kernel drops events, the next periodic check repairs the
+// address, until ctx is done. If the kernel drops an event, the next periodic check repairs the
 // network.
 func (a *Agent) watchDevices(ctx context.Context, tasks *sync.WaitGroup) (<-chan struct{}, error) {
 	links := make(chan netlink.LinkUpdate, 64)
@@ -30,7 +30,7 @@ func (a *Agent) watchDevices(ctx context.Context, tasks *sync.WaitGroup) (<-chan
 		}
 	}
 	tasks.Go(func() {
-		for update := range links { // the subscription closes the channel when ctx ends
+		for update := range links { // the subscription closes the channel when ctx is done
 			if a.isDamaged(update) {
 				notify()
 			}
@@ -54,7 +54,7 @@ func (a *Agent) isDamaged(update netlink.LinkUpdate) bool {
 	return update.Header.Type == unix.RTM_DELLINK || update.Attrs().RawFlags&unix.IFF_UP == 0
 }
 
-// isOwnAddress reports whether an address is the address of the bridge or of the DNS server.
+// isOwnAddress reports whether an update is for the address of the bridge or of the DNS server.
 func (a *Agent) isOwnAddress(update netlink.AddrUpdate) bool {
 	address, ok := netip.AddrFromSlice(update.LinkAddress.IP)
 	return ok && (address.Unmap() == a.DNSIP || a.isPod(address.Unmap()))

@@ -40,7 +40,7 @@ type Limiter struct {
 const (
 	// checkInterval is the interval at which Limiter checks the limits of all devices.
 	checkInterval = 30 * time.Second
-	// retryBackoff is the delay after a failure.
+	// retryBackoff is the delay before a retry after a failure.
 	retryBackoff = time.Second
 )
 
@@ -104,7 +104,7 @@ func watch(informer cache.SharedIndexInformer) (<-chan struct{}, error) {
 	return changes, err
 }
 
-// trim removes fields that the component does not read.
+// trim removes fields that the component does not use.
 func trim(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -137,7 +137,7 @@ func (l *Limiter) reconcile(pods cache.Store) error {
 		object, exists, err := pods.GetByKey(attachment.Namespace + "/" + attachment.Name)
 		pod, isPod := object.(*corev1.Pod)
 		if err != nil || !exists || !isPod || string(pod.UID) != attachment.UID || !devices.Have(attachment) {
-			continue // the pod is starting or ending
+			continue // the pod is starting or terminating
 		}
 		err = apply(pod, shaping.Pod{
 			Device: attachment.Device, Address: attachment.Address, SecondAddress: l.second(attachment),
@@ -160,7 +160,8 @@ func (l *Limiter) second(pod cni.Pod) netip.Addr {
 	return pod.SecondAddress
 }
 
-// bitsPerByte is used to round limits, because the kernel's limits are in bytes.
+// bitsPerByte is used to round limits down to whole bytes, because the kernel's limits are in
+// bytes.
 const bitsPerByte = 8
 
 func apply(pod *corev1.Pod, attachment shaping.Pod) error {

@@ -150,7 +150,7 @@ func TestLimitsHoldForIPv6(t *testing.T) {
 
 			removeIPv6Filter(t)
 			pod = pod.DeepCopy()
-			pod.Annotations["other"] = "annotation" // causes the component to reconcile
+			pod.Annotations["other"] = "annotation" // any change triggers a reconciliation
 			if _, err := client.CoreV1().Pods("shop").Update(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -159,7 +159,7 @@ func TestLimitsHoldForIPv6(t *testing.T) {
 	}
 }
 
-// removeIPv6Filter removes one of the IPv6 filters, if there is one.
+// removeIPv6Filter removes one of the device's IPv6 filters, if it has any.
 func removeIPv6Filter(t *testing.T) {
 	t.Helper()
 	link, err := netlink.LinkByName(device)

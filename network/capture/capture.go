@@ -1,5 +1,5 @@
 // Package capture writes the packets of devices to a file in pcapng format, which tcpdump and
-// Wireshark read. The host needs neither these programs nor libpcap.
+// Wireshark can open. The host needs neither of these programs, and does not need libpcap.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Troubleshooting Throughput
 // Issues.
@@ -23,7 +23,7 @@ import (
 // maxFrame is the maximum number of bytes per frame in the file. It is tcpdump's default.
 const maxFrame = 262144
 
-// Filter selects packets. Its zero value selects all packets.
+// Filter selects packets. The zero value selects all packets.
 type Filter struct {
 	// Hosts lists addresses. A packet matches only if each address is the packet's source or
 	// destination.
@@ -38,7 +38,8 @@ type Device struct {
 	Name string
 	// Title identifies the device in the file, such as shop/web:eth0.
 	Title string
-	// Do calls a function in the device's network namespace. It is nil for a device in this namespace.
+	// Do calls a function in the device's network namespace. It is nil for a device in the caller's
+	// namespace.
 	Do func(func() error) error
 }
 
@@ -56,9 +57,9 @@ func (d Device) open() (handle *pcapgo.EthernetHandle, err error) {
 	return handle, err
 }
 
-// Run writes the packets of devices until ctx is done or, unless limit is 0, until it has written
-// limit packets. It returns the number of packets written. Run calls started when the capture has
-// started: the file contains all later packets.
+// Run writes the packets of devices to out until ctx is done or, unless limit is 0, until it has
+// written limit packets. It returns the number of packets written. Run calls started when the
+// capture has started: out will contain all later packets that filter selects.
 func Run(ctx context.Context, devices []Device, out io.Writer, filter Filter, limit int, started func()) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -140,7 +141,7 @@ func (f *file) copy(ctx context.Context, device int, handle *pcapgo.EthernetHand
 	}
 }
 
-// write writes a packet unless the file already contains enough packets.
+// write writes a packet unless the file already contains limit packets.
 func (f *file) write(info gopacket.CaptureInfo, frame []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -157,7 +158,7 @@ func (f *file) write(info gopacket.CaptureInfo, frame []byte) error {
 }
 
 // Match reports whether a filter selects an Ethernet frame. A fragment without a transport header
-// has no port.
+// has no port, so it does not match a filter with a port.
 func (f Filter) Match(frame []byte) bool {
 	if len(f.Hosts) == 0 && f.Port == 0 {
 		return true

@@ -30,7 +30,7 @@ func ports(t *testing.T, file io.Reader) (list []int) {
 // packet is a UDP packet in a capture.
 type packet struct {
 	device string
-	port   int // of its destination
+	port   int // destination port
 }
 
 // packets returns the UDP packets in a capture.
@@ -59,7 +59,8 @@ func packets(t *testing.T, file io.Reader) (list []packet) {
 	}
 }
 
-// TestCaptureContainsSelectedPackets sends datagrams to two ports on a machine that responds.
+// TestCaptureContainsSelectedPackets sends datagrams to two ports on a machine that responds to
+// them.
 func TestCaptureContainsSelectedPackets(t *testing.T) {
 	machine := hosttest.NewNamespace(t, "machine")
 	machine.Connect(t, "192.0.2.1/24", "192.0.2.2/24")
@@ -73,7 +74,7 @@ func TestCaptureContainsSelectedPackets(t *testing.T) {
 	for name, tt := range map[string]struct {
 		filter Filter
 		limit  int
-		want   int // port to which the first packet goes
+		want   int // destination port of the first captured packet
 	}{
 		"all packets of one port":     {Filter{Port: 81}, 2, 81},
 		"packets of the machine":      {Filter{Hosts: []netip.Addr{netip.MustParseAddr("192.0.2.2")}, Port: 80}, 2, 80},
@@ -154,7 +155,7 @@ func TestCaptureEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// FuzzMatch checks that no frame causes a panic.
+// FuzzMatch verifies that matching an arbitrary frame does not panic.
 func FuzzMatch(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x08\x00\x45\x00"))
 	f.Fuzz(func(_ *testing.T, frame []byte) {

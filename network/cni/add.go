@@ -131,8 +131,8 @@ func (c Config) publish(l lease) error {
 	return nil
 }
 
-// deleteConntrack deletes the conntrack entries of clients that were sending datagrams before the
-// pod existed. Otherwise, their datagrams would still go to the previous destination.
+// deleteConntrack deletes the conntrack entries of clients that sent datagrams to the host ports
+// before the pod existed. Otherwise, their datagrams would still go to the previous destination.
 func deleteConntrack(ports []nat.Port, pod netip.Addr) error {
 	family := netlink.InetFamily(ipfamily.Of(pod).Netlink())
 	for _, p := range ports {
@@ -159,9 +159,9 @@ func (o owner) MatchConntrackFlow(flow *netlink.ConntrackFlow) bool {
 	return false
 }
 
-// deletePreviousConntrack deletes the conntrack entries of an address's previous owners. Otherwise,
-// the peer of a previous pod's connection could send packets to the new pod as replies, which
-// network policies accept.
+// deletePreviousConntrack deletes the conntrack entries of pods that had the address before.
+// Otherwise, the peer of a previous pod's connection could send packets to the new pod as replies,
+// which network policies accept.
 func deletePreviousConntrack(address netip.Addr) error {
 	if _, err := netlink.ConntrackDeleteFilters(netlink.ConntrackTable, netlink.InetFamily(ipfamily.Of(address).Netlink()), owner(address.AsSlice())); err != nil {
 		return fmt.Errorf("delete conntrack entries of earlier owners of address %s: %w", address, err)
@@ -169,8 +169,8 @@ func deletePreviousConntrack(address netip.Addr) error {
 	return nil
 }
 
-// detach removes a pod's attachment. It releases the address last, when nothing uses it anymore. If
-// detach fails, the lease remains for the next attempt.
+// detach removes a pod's attachment. It releases the address last, when nothing uses the address
+// anymore. If detach fails, it keeps the lease, so that the next call can retry.
 func (c Config) detach(device string, published bool) error {
 	l, hasLease, err := c.leases().find(device)
 	if err != nil {

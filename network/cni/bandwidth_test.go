@@ -103,7 +103,7 @@ func TestBandwidthOfPodIsLimited(t *testing.T) {
 	pod, address := b.pod("one", limited(10_000_000, 4_000_000))
 	b.flow(hosttest.Host(), pod, address, 10_000_000).checkRate("to the pod", 10_000_000)
 	b.flow(pod, hosttest.Host(), "10.128.2.1", 4_000_000).checkRate("from the pod", 4_000_000)
-	// Other pods are not limited, while the limited pod's connections remain open.
+	// Limiting one pod does not limit other pods. The limited pod's connections remain open.
 	if got, err := shaping.Read(deviceName("one", "eth0")); err != nil || got != (shaping.Limits{Ingress: 10_000_000, Egress: 4_000_000}) {
 		t.Errorf("limits %+v, error %v", got, err)
 	}
@@ -149,8 +149,8 @@ func TestBandwidthLimitsEndWithPod(t *testing.T) {
 	}
 }
 
-// TestLimitedPodCannotForgeFrames verifies that the redirection to the queue does not bypass the
-// source address check.
+// TestLimitedPodCannotForgeFrames verifies that frames that are redirected to the queue do not
+// bypass the source address check.
 func TestLimitedPodCannotForgeFrames(t *testing.T) {
 	s := newSpoofing(t)
 	bridge, err := netlink.LinkByName(s.config.Bridge)

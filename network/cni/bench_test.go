@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/network/spoofcheck"
 )
 
-// TestMain runs the test program as the plugin if the container runtime's environment variables are
-// set.
+// TestMain runs the test program as the CNI plugin if the environment variables of a container
+// runtime are set.
 func TestMain(m *testing.M) {
 	if os.Getenv("CNI_COMMAND") != "" {
 		Main()

@@ -1,19 +1,20 @@
-// Package cni is Slipway's CNI plugin: it gives a pod's network namespace an address and a route.
+// Package cni is Slipway's CNI plugin, which connects a pod's network namespace to the cluster
+// network.
 //
 // It implements version 1.1 of the CNI specification (and accepts configurations of version 1.0):
 // ADD, DEL, CHECK, GC, STATUS and VERSION. The agent creates the bridge and the nftables table, and
 // writes the configuration that the plugin reads from standard input.
 //
 // A pod receives a veth device, whose host end is a port of the bridge, and one address with a
-// full-length prefix. The pod's only neighbor is the bridge's gateway address; even two pods on one
-// host communicate through the host's routing. Therefore, conntrack sees both directions of every
-// connection, and service addresses work between pods on one host, whether or not the kernel passes
-// bridged frames to its firewall (bridge-nf-call-iptables).
+// full-length prefix. The pod's only neighbor is the gateway, whose address belongs to the bridge.
+// Therefore, the host routes even the packets between two of its pods. As a result, conntrack sees
+// both directions of every connection, and service addresses work between pods on one host,
+// regardless of whether the kernel passes bridged frames to its firewall (bridge-nf-call-iptables).
 //
-// A pod's address lease is recorded before anything is created, and deleted after everything is
-// removed. The lease contains the device's name, which is derived from the container. The kernel
-// removes the device with the pod's namespace. Therefore, after a crash at any step, Reconcile
-// finds everything that is unused.
+// The plugin records a pod's address lease before it creates any object, and deletes the lease
+// after it has removed all objects. The lease contains the device's name, which is derived from the
+// container. The kernel removes the device with the pod's namespace. Therefore, after a crash at
+// any step, Reconcile finds all unused objects.
 package cni
 
 import (
@@ -44,7 +45,7 @@ func Main() {
 type call struct {
 	config Config
 	args   *skel.CmdArgs
-	device string // host end of the pod's veth
+	device string // the host end of the pod's veth device
 	leases leases
 }
 

@@ -78,8 +78,8 @@ func TestPodConnectivity(t *testing.T) {
 	}
 }
 
-// icmpCounter reads a counter of the current network namespace from the two lines "Icmp: <names>"
-// and "Icmp: <values>".
+// icmpCounter returns a counter of the current network namespace. The kernel reports counters in
+// two lines, "Icmp: <names>" and "Icmp: <values>".
 func icmpCounter(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile("/proc/thread-self/net/snmp")
@@ -109,7 +109,8 @@ func TestMasqueradeOutsideCluster(t *testing.T) {
 	b.checkResponse(machine, "tcp4", oneAddress+":80", "one 192.0.2.2")
 }
 
-// kube-proxy translates service addresses in its own table. These rules simulate it.
+// service contains rules that simulate kube-proxy, which translates service addresses in its own
+// table.
 const service = `
 table ip kube-proxy {
 	chain prerouting { type nat hook prerouting priority dstnat; ip daddr 172.30.0.10 tcp dport 80 dnat to %[1]s:80; }
@@ -137,8 +138,8 @@ func TestServiceToLocalPods(t *testing.T) {
 	}
 }
 
-// TestPodWithReusedAddressGetsNoOldConnections reuses the address of a pod that had an open
-// connection.
+// TestPodWithReusedAddressGetsNoOldConnections assigns a former pod's address, which had an open
+// connection, to a new pod.
 func TestPodWithReusedAddressGetsNoOldConnections(t *testing.T) {
 	b := newBench(t)
 	former, address := b.pod("former", nil)
@@ -179,7 +180,8 @@ func TestDelWithoutNamespace(t *testing.T) {
 	pod.Delete()
 	namespace := hosttest.Namespace{Name: "one"}
 	for range 2 {
-		// DEL must also work without port mappings, because the lease contains them.
+		// DEL must also work without port mappings in the configuration, because the lease contains
+		// them.
 		_, err := b.plugin("DEL", namespace, nil)
 		b.must(err)
 	}

@@ -20,7 +20,7 @@ type Config struct {
 	Capabilities map[string]bool `json:"capabilities,omitempty"`
 
 	Bridge string `json:"bridge"`        // bridge for pods
-	MTU    int    `json:"mtu,omitempty"` // bytes; the default is the bridge's
+	MTU    int    `json:"mtu,omitempty"` // in bytes; the default is the MTU of the bridge
 	// PodCIDR is this host's pod subnet. The subnet's first address is the bridge's address.
 	PodCIDR netip.Prefix `json:"podCIDR"`
 	// SecondCIDR is this host's IPv6 pod subnet; optional. A pod's address has the same offset in
@@ -29,7 +29,7 @@ type Config struct {
 	// StateDir is the state directory. The leases are in a subdirectory that is named after the
 	// network.
 	StateDir string `json:"stateDir"`
-	NFTTable string `json:"nftTable"` // table of package nat
+	NFTTable string `json:"nftTable"` // the nftables table of package nat
 	// PolicySocket is the Unix socket of the component that enforces network policies. If
 	// PolicySocket is set, ADD succeeds only after the component enforces the policies of the new
 	// pod.
@@ -43,7 +43,8 @@ type Config struct {
 	RuntimeConfig struct {
 		PortMappings []portMapping `json:"portMappings,omitempty"`
 		Bandwidth    bandwidth     `json:"bandwidth,omitzero"`
-		// Annotations contains the pod's annotations (a capability of containerd and CRI-O).
+		// Annotations contains the pod's annotations. containerd and CRI-O provide them as a
+		// capability.
 		Annotations map[string]string `json:"io.kubernetes.cri.pod-annotations,omitempty"`
 	} `json:"runtimeConfig,omitzero"`
 	PrevResult       map[string]any       `json:"prevResult,omitempty"`
@@ -59,7 +60,8 @@ type portMapping struct {
 }
 
 // bandwidth is the bandwidth capability (CNI conventions document), in bits per second. The plugin
-// ignores the bursts: containerd's default burst lets a pod send 512 MiB without a limit.
+// ignores the burst sizes, because containerd's default burst size lets a pod send 512 MiB without
+// a limit.
 type bandwidth struct {
 	IngressRate uint64 `json:"ingressRate,omitempty"`
 	EgressRate  uint64 `json:"egressRate,omitempty"`
@@ -72,8 +74,8 @@ func Gateway(podCIDR netip.Prefix) netip.Addr { return podCIDR.Masked().Addr().N
 // ends contains a pod's address and its gateway's address.
 type ends struct{ address, gateway netip.Addr }
 
-// ends returns a pod's addresses, with their gateways. A pod that was created before the host had a
-// second subnet has one address.
+// ends returns a pod's addresses, each with its gateway's address. A pod that was created before
+// the host had a second subnet has only one address.
 func (c Config) ends(l lease) []ends {
 	list := []ends{{l.Address, Gateway(c.PodCIDR)}}
 	if second := c.second(l); second.IsValid() {
@@ -94,7 +96,8 @@ func (c Config) published(l lease) (count int) {
 	return count
 }
 
-// second returns a pod's IPv6 address, or an invalid address if the pod has none.
+// second returns a pod's IPv6 address, or an invalid address if the pod has none in the current
+// IPv6 subnet.
 func (c Config) second(l lease) netip.Addr {
 	if !c.SecondCIDR.Contains(l.SecondAddress) {
 		return netip.Addr{}

@@ -21,7 +21,7 @@ import (
 const devicePrefix = "pod"
 
 // deviceName returns the name of the host end of a pod's veth device. The name has 15 characters,
-// the maximum on Linux, and is the same in every call for that pod.
+// the maximum on Linux, and is the same in each call for the pod.
 func deviceName(container, iface string) string {
 	sum := sha256.Sum256([]byte(container + "/" + iface))
 	return devicePrefix + hex.EncodeToString(sum[:])[:15-len(devicePrefix)]
@@ -34,9 +34,9 @@ func IsPodDevice(link netlink.Link) bool {
 	return ok && err == nil && len(digits) == 15-len(devicePrefix) && link.Type() == "veth"
 }
 
-// HardwareAddress derives the MAC address of a pod or of the bridge from its IPv4 address, so that
-// neighbor cache entries stay valid when an address is reused or the bridge is recreated. 0a:58 is
-// in the locally administered range.
+// HardwareAddress derives the MAC address of a pod or of the bridge from its IPv4 address. As a
+// result, neighbor cache entries stay valid when an address is reused or the bridge is recreated.
+// The prefix 0a:58 is in the locally administered range.
 func HardwareAddress(address netip.Addr) net.HardwareAddr {
 	a := address.As4()
 	return net.HardwareAddr{0x0a, 0x58, a[0], a[1], a[2], a[3]}
@@ -53,8 +53,8 @@ func findBridge(name string) (netlink.Link, error) {
 	return link, nil
 }
 
-// createVeth creates the veth device: one end is configured in the pod's namespace, the other end
-// becomes a port of the bridge.
+// createVeth creates a pod's veth device. It configures the pod's end in the pod's namespace, and
+// makes the host end a port of the bridge.
 func (c *call) createVeth(bridge netlink.Link, l lease) (host, pod net.Interface, err error) {
 	mtu := c.config.MTU
 	if mtu == 0 {
@@ -114,9 +114,9 @@ func configure(iface string, addresses []ends, gatewayMAC net.HardwareAddr) erro
 }
 
 // SetIPv6 enables or disables IPv6 on a device in this network namespace. The device receives
-// neither a link-local address nor addresses or routes from router advertisements, so that only the
-// addresses that the platform assigns are reachable on it. On a host without IPv6, SetIPv6 can only
-// disable IPv6.
+// neither a link-local address nor addresses or routes from router advertisements, so it is
+// reachable only at the addresses that the platform assigns. On a host without IPv6, SetIPv6 can
+// only disable IPv6.
 func SetIPv6(device string, enabled bool) error {
 	settings := []struct{ name, value string }{{"disable_ipv6", "1"}}
 	if enabled {
@@ -139,8 +139,8 @@ func SetIPv6(device string, enabled bool) error {
 	return nil
 }
 
-// AddressFlags returns the flags for an address that no other machine on the link can have. With
-// these flags, IPv6 skips duplicate address detection.
+// AddressFlags returns the flags for an address that no other machine on the link can have. For
+// IPv6, the flags disable duplicate address detection.
 func AddressFlags(address netip.Addr) int {
 	if address.Is6() {
 		return unix.IFA_F_NODAD
@@ -153,7 +153,8 @@ func hostNet(address netip.Addr) *net.IPNet {
 	return &net.IPNet{IP: address.AsSlice(), Mask: net.CIDRMask(address.BitLen(), address.BitLen())}
 }
 
-// removeVeth removes a pod's host device, which also removes the pod's end.
+// removeVeth removes a pod's veth device, which has one end on the host and the other end in the
+// pod.
 func removeVeth(device string) error {
 	err := ip.DelLinkByName(device)
 	if err != nil && !errors.Is(err, ip.ErrLinkNotFound) {
@@ -162,8 +163,8 @@ func removeVeth(device string) error {
 	return nil
 }
 
-// deviceExists reports whether a pod's device exists. When the kernel removes the pod's namespace,
-// it also removes the device.
+// deviceExists reports whether a pod's device exists. The kernel removes the device together with
+// the pod's namespace.
 func deviceExists(device string) bool {
 	_, err := netlinksafe.LinkByName(device)
 	return !errors.As(err, &netlink.LinkNotFoundError{})

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Devices contains the names of the devices in a network namespace. The zero value asks the kernel
-// for each device.
+// Devices contains the names of the devices in a network namespace. Have queries the kernel for
+// each device if Devices is the zero value.
 type Devices struct{ names map[string]bool }
 
 const (
 	// skipStats is RTEXT_FILTER_SKIP_STATS.
 	skipStats = 1 << 3
-	// maxDumps is the maximum number of times that a list is read while devices are changing.
+	// maxDumps is the maximum number of attempts to list the devices while they are changing.
 	maxDumps = 5
 )
 
@@ -43,8 +43,8 @@ func ListDevices() Devices {
 	return Devices{}
 }
 
-// nameOf returns the name of the device that a message describes. nl.ParseRouteAttr would decode
-// all attributes.
+// nameOf returns the name of the device that a message describes. It does not use
+// nl.ParseRouteAttr, which would decode all attributes.
 func nameOf(message []byte) string {
 	attributes := message[min(unix.SizeofIfInfomsg, len(message)):]
 	for len(attributes) >= unix.SizeofRtAttr {

@@ -131,7 +131,7 @@ func TestHostPortsOfIPv6(t *testing.T) {
 func TestHostPortConflict(t *testing.T) {
 	b := newBench(t)
 	mapping := ports(portMapping{HostPort: 8080, ContainerPort: 80, Protocol: "tcp"})
-	// The first pod runs no server, because a socket would keep the namespace alive.
+	// The first pod runs no server, because an open socket would keep the pod's namespace alive.
 	first := hosttest.NewNamespace(t, "first")
 	b.add(first, mapping)
 	second := hosttest.NewNamespace(t, "second")

@@ -29,7 +29,7 @@ type lease struct {
 	Ports         []nat.Port `json:"ports,omitempty"`
 }
 
-// leases is a directory with one file per lease. A file's name is the address of its lease.
+// leases is a directory with one file per lease. The name of the file is the lease's address.
 //
 // Two locks protect the directory. The kernel releases them when the process exits. Calls for
 // single pods hold the "active" lock as a shared lock. GC and Reconcile hold it as an exclusive
@@ -67,8 +67,8 @@ func (s leases) lock(name string, mode filelock.Mode) (unlock func(), err error)
 	return unlock, nil
 }
 
-// reserve allocates an address for a pod and records the lease. Addresses are allocated in order,
-// so that a released address is reused as late as possible.
+// reserve allocates an address for a pod and records the lease. It allocates addresses in order, so
+// that a released address is reused as late as possible.
 func (s leases) reserve(l lease) (lease, error) {
 	unlock, err := s.lockChange()
 	if err != nil {
@@ -123,9 +123,10 @@ func (s leases) free(inUse map[netip.Addr]bool) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("no free address in %s: %d are in use", s.subnet, len(inUse)-1)
 }
 
-// write replaces a file in the directory. The caller must hold the "change" lock, so one name for
-// temporary files is sufficient. write does not sync the file, because syncing would slow down the
-// start of each pod. No pod survives a power loss, so the file names are sufficient afterwards.
+// write replaces a file in the directory. The caller must hold the "change" lock, so temporary
+// files can all have the same name. write does not sync the file, because syncing would slow down
+// the start of each pod. After a power loss, no pod exists anymore, so the file names, which
+// contain the addresses, are sufficient for the cleanup.
 func (s leases) write(name string, value any) error {
 	data, err := json.Marshal(value)
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 )
 
 // createMacvlan creates the macvlan device that a pod's annotation requests, and returns it. The
-// device has no address, IPv6 is disabled on it, and it is down: the pod configures the device, and
-// can also set default routes on it. Therefore, createMacvlan adds routes to the cluster networks
-// in the pod. Only the API server checks which pods may have the annotation.
+// device has no address and is down, and IPv6 is disabled on it: the pod configures the device. The
+// pod can also set default routes on it, so createMacvlan adds routes to the cluster networks to
+// the pod. Only the API server checks which pods may have the annotation.
 //
-// As in OpenShift 3, the mode is "private": the device cannot reach other macvlan devices on the
+// As in OpenShift 3, the device is in "private" mode: it cannot reach other macvlan devices on the
 // host directly.
 func (c *call) createMacvlan(l lease) ([]*current.Interface, error) {
 	request, err := macvlan.Parse(c.config.RuntimeConfig.Annotations)
@@ -110,8 +110,8 @@ func routeThroughGateway(iface string, gateway netip.Addr, networks []netip.Pref
 }
 
 // removeMacvlan removes the device immediately. Otherwise, the kernel would remove the device with
-// the pod's namespace, which takes a while. In the meantime, the device would respond to requests
-// for its address, even after the address has been assigned to the next pod.
+// the pod's namespace, with a delay. During the delay, the device would respond to requests for its
+// address, even if the address has been assigned to another pod.
 func (c *call) removeMacvlan() error {
 	request, err := macvlan.Parse(c.config.RuntimeConfig.Annotations)
 	if err != nil || !request.Wanted || c.args.Netns == "" {

@@ -117,7 +117,7 @@ func TestMacvlanDeviceNeedsParent(t *testing.T) {
 	}
 }
 
-// A pod can replace the default routes of both IP families, and still reaches the cluster.
+// A pod that replaces the default routes of both IP families can still reach the cluster.
 func TestMacvlanPodHasRoutesToClusterNetworks(t *testing.T) {
 	b := newBench(t)
 	b.uplink()

@@ -13,6 +13,7 @@ import (
 )
 
 // policyTimeout is the maximum time to wait for the component that enforces network policies.
+// policyPoll is the interval between attempts to connect to it.
 const (
 	policyTimeout = 20 * time.Second
 	policyPoll    = 50 * time.Millisecond
@@ -32,7 +33,7 @@ type Pod struct {
 	Address netip.Addr `json:"address"`
 	// SecondAddress is the pod's IPv6 address, if it has one.
 	SecondAddress netip.Addr `json:"secondAddress,omitzero"`
-	Device        string     `json:"-"` // host end of its veth
+	Device        string     `json:"-"` // host end of the pod's veth
 }
 
 // Addresses returns the pod's addresses.
@@ -46,9 +47,9 @@ func (p Pod) Addresses() []netip.Addr {
 // HasDevice reports whether the pod's device exists.
 func (p Pod) HasDevice() bool { return p.Device != "" && deviceExists(p.Device) }
 
-// PolicyResponse is the response on Config.PolicySocket to a Pod in JSON.
+// PolicyResponse is the JSON response to a Pod that a client sends to Config.PolicySocket.
 type PolicyResponse struct {
-	Error string `json:"error,omitempty"` // empty when the policies of the pod are enforced
+	Error string `json:"error,omitempty"` // empty if the pod's policies are enforced
 }
 
 // ListPods returns the pods that have an address. dir is the network's lease directory.
@@ -77,8 +78,8 @@ func podNameOf(args *skel.CmdArgs) (podName, error) {
 	return podName{string(pod.K8S_POD_NAMESPACE), string(pod.K8S_POD_NAME), string(pod.K8S_POD_UID)}, nil
 }
 
-// awaitPolicy waits until the network policies of a new pod are enforced. No process of the pod is
-// running yet.
+// awaitPolicy waits until the network policies of a new pod are enforced. The container runtime
+// starts the pod's processes later.
 func (c Config) awaitPolicy(l lease) error {
 	if c.PolicySocket == "" {
 		return nil
@@ -86,7 +87,7 @@ func (c Config) awaitPolicy(l lease) error {
 	deadline := time.Now().Add(policyTimeout)
 	conn, err := net.Dial("unix", c.PolicySocket)
 	for ; err != nil && time.Now().Before(deadline); conn, err = net.Dial("unix", c.PolicySocket) {
-		time.Sleep(policyPoll) // the node process is starting
+		time.Sleep(policyPoll) // retry, because the node process might be starting
 	}
 	if err != nil {
 		return types.NewError(types.ErrTryAgainLater, "wait for network policies: "+err.Error(), "the component network-policy of the node is not running")

@@ -17,11 +17,11 @@ import (
 	"github.com/slipway-platform/slipway/network/spoofcheck"
 )
 
-// attachToBridge makes a pod's device a port of the bridge. Pods cannot take over each other's
-// addresses, because package spoofcheck drops forged frames even before the device becomes a port.
-// Two additional measures work even if another program removes spoofcheck's rules. The bridge
-// learns no addresses from the pod and sends no frames for other pods to the pod. In addition, the
-// host and the pod ignore ARP messages about each other.
+// attachToBridge makes a pod's device a port of the bridge. A pod cannot use another pod's address,
+// because package spoofcheck drops forged frames even before the device becomes a port. Two
+// additional measures remain effective if another program removes spoofcheck's rules. First, the
+// bridge learns no addresses from the pod and sends no frames for other pods to the pod. Second,
+// the host and the pod ignore ARP messages about each other.
 func (c Config) attachToBridge(l lease, bridge netlink.Link) error {
 	if err := spoofcheck.Check(c.NFTTable, c.source(l)); err != nil {
 		return err
@@ -49,7 +49,7 @@ func (c Config) attachToBridge(l lease, bridge netlink.Link) error {
 }
 
 // detachFromBridge removes the objects created by attachToBridge that the kernel does not remove
-// with the device. The lease is empty if it is unknown.
+// with the device. l is empty if the device has no lease.
 func (c Config) detachFromBridge(device string, l lease) error {
 	if err := spoofcheck.Remove(c.NFTTable, device); err != nil {
 		return err
@@ -72,7 +72,7 @@ func deleteNeighbor(n *netlink.Neigh) error {
 	return nil
 }
 
-// source returns a pod's own addresses. The pod may only send from these addresses.
+// source returns the addresses from which a pod is allowed to send.
 func (c Config) source(l lease) spoofcheck.Pod {
 	gateway := Gateway(c.PodCIDR)
 	return spoofcheck.Pod{
@@ -115,8 +115,8 @@ func setPortFlags(link netlink.Link, hairpin bool) error {
 	return err
 }
 
-// neighbor returns the permanent neighbor entry for an address in the cluster. No packet can change
-// it.
+// neighbor returns the permanent neighbor entry for an address in the cluster. Received packets
+// cannot change a permanent entry.
 func neighbor(link netlink.Link, address netip.Addr, mac net.HardwareAddr) *netlink.Neigh {
 	return &netlink.Neigh{
 		LinkIndex: link.Attrs().Index, Family: ipfamily.Of(address).Netlink(), State: netlink.NUD_PERMANENT,
@@ -154,7 +154,8 @@ func (c Config) attachments(bridge netlink.Link) (attachments, error) {
 	if a.chains, err = spoofcheck.List(c.NFTTable); err != nil {
 		return a, err
 	}
-	// An interrupted dump might not contain all entries. The missing entries are then set again.
+	// An interrupted dump might not contain all entries. In that case, the missing entries are set
+	// again.
 	if a.forwarding, err = netlink.NeighList(0, unix.AF_BRIDGE); err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return a, fmt.Errorf("list MAC addresses of bridge %q: %w", c.Bridge, err)
 	}
@@ -176,7 +177,7 @@ func (c Config) families() []ipfamily.Family {
 	return []ipfamily.Family{ipfamily.IPv4}
 }
 
-// isAttached reports whether attachToBridge would be a no-op for a pod.
+// isAttached reports whether attachToBridge has completed all of its steps for a pod.
 func (c Config) isAttached(l lease, device netlink.Link, a attachments) bool {
 	return device.Attrs().MasterIndex == a.bridge.Attrs().Index && a.chains.Has(c.source(l)) &&
 		hasEntry(a.forwarding, forwardingEntry(device, l.Address)) &&

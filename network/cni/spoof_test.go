@@ -175,7 +175,7 @@ func (s *spoofing) attack(frames map[string][]byte) (pod, host []string) {
 	return s.readFrames(alice), s.readFrames(bridge)
 }
 
-// packet6 returns an IPv6 packet.
+// packet6 returns an IPv6 packet. next is the protocol number of the payload.
 func packet6(next byte, from, to netip.Addr, payload ...byte) []byte {
 	return slices.Concat([]byte{0x60, 0, 0, 0, 0, byte(len(payload)), next, 255}, from.AsSlice(), to.AsSlice(), payload)
 }

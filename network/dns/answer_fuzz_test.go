@@ -8,8 +8,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// FuzzAnswer verifies that only addresses in the records of a response, and no negative TTL, reach
-// the rules of egress firewalls.
+// FuzzAnswer verifies that the rules of egress firewalls receive only addresses from a response's
+// records, and no negative TTL.
 func FuzzAnswer(f *testing.F) {
 	const name = "www.foo.com."
 	for _, records := range [][]string{

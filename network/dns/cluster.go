@@ -22,9 +22,9 @@ type cluster struct {
 	domain string // with a trailing dot
 }
 
-// pods insecure: a pod's name is derived from its address (1-2-3-4.namespace.pod), and the response
-// does not depend on whether the pod exists, as in OpenShift 3. Otherwise, each host would have to
-// watch all pods.
+// stanza is the configuration of the kubernetes plugin. With `pods insecure`, the server derives a
+// pod's address from its name (1-2-3-4.namespace.pod), and does not check whether the pod exists,
+// as in OpenShift 3. Otherwise, each host would have to watch all pods.
 const stanza = `kubernetes %s in-addr.arpa ip6.arpa {
 	pods insecure
 	fallthrough in-addr.arpa ip6.arpa
@@ -42,7 +42,7 @@ func newCluster(config *rest.Config, domain string) (*cluster, error) {
 		return nil, fmt.Errorf("configure cluster zone: %w", err)
 	}
 	k.ClientConfig = fixedConfig{config: config}
-	// The returned functions would start and stop APIConn. Run does this instead.
+	// InitKubeCache returns functions that start and stop APIConn. Run does this instead.
 	if _, _, err := k.InitKubeCache(context.Background()); err != nil {
 		return nil, fmt.Errorf("prepare informers: %w", err)
 	}

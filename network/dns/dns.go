@@ -4,15 +4,15 @@
 // It serves the cluster domain according to version 1.1 of the Kubernetes DNS specification
 // (services, headless services, ports, pods by address, reverse names), and additional OpenShift 3
 // names (see names.go and endpoints.go). It forwards queries for other names to the host's
-// resolvers. Package policy keeps the addresses of the names in egress firewalls; the server only
-// reports its responses to it.
+// resolvers. The server reports its responses to package policy, which stores the addresses of the
+// names in egress firewalls.
 //
-// The handlers are CoreDNS's plugins. They are configured in Go instead of a Corefile, because the
-// setup function of CoreDNS's kubernetes plugin would replace the logger of client-go and the
-// kubelet in the process, its configuration loader has process-wide lists, and its loop plugin
-// exits the process. This server has no process-wide effects, so it can be stopped and started
-// again. Cluster names are served from memory and never cached; responses from other servers are
-// cached.
+// The handlers are CoreDNS's plugins. They are configured in Go instead of a Corefile, because
+// parts of CoreDNS affect the whole process: the setup function of the kubernetes plugin would
+// replace the logger of client-go and the kubelet, the configuration loader has process-wide lists,
+// and the loop plugin exits the process. This server has no process-wide effects, so it can be
+// stopped and started again. Cluster names are served from memory and never cached; responses from
+// other servers are cached.
 package dns
 
 import (
@@ -43,18 +43,19 @@ type Server struct {
 	OnlyIPv4 bool
 	Domain   string       // the cluster's domain, such as cluster.local
 	Config   *rest.Config // can list and watch services, endpoint slices and namespaces
-	// Upstreams are the resolvers for other names, "IP" or "IP:port"; the default is the name
-	// servers in ResolvConf.
+	// Upstreams contains the resolvers for other names, as "IP" or "IP:port". The default is the
+	// name servers in ResolvConf.
 	Upstreams  []string
-	ResolvConf string // read again after changes; the default is /etc/resolv.conf
-	// Observe, if set, receives the addresses in a response before the client does.
+	ResolvConf string // reread after changes; the default is /etc/resolv.conf
+	// Observe, if set, receives the addresses in a response before the client receives them.
 	Observe Observer
 	// Allows, if set, determines which names outside the cluster a client can resolve.
 	Allows Filter
 	// ClusterOnly means that the server refuses queries for names outside the cluster, so that it
 	// is safe to listen on an address that any client can reach.
 	ClusterOnly bool
-	// OldSRV serves SRV records in the OpenShift 3 form instead of the Kubernetes form.
+	// OldSRV means that SRV records are served in the OpenShift 3 form instead of the Kubernetes
+	// form.
 	OldSRV bool
 
 	// clientQueries, if not 0, replaces maxClientQueries in tests.
@@ -65,8 +66,8 @@ type Server struct {
 func (s *Server) Name() string { return cmp.Or(s.Part, "dns") }
 
 // Run serves until ctx is done. It listens immediately, so that external names resolve even if the
-// API server is down. It calls ready when the cluster's services are cached and the server
-// responds. Until then, the response for a cluster name is a temporary failure (SERVFAIL).
+// API server is down. It calls ready when the cluster's services are cached and the server responds
+// to queries. Until then, the response for a cluster name is a temporary failure (SERVFAIL).
 func (s *Server) Run(ctx context.Context, ready func()) error {
 	zone, err := newCluster(s.Config, s.Domain)
 	if err != nil {
@@ -111,7 +112,7 @@ func (s *Server) Run(ctx context.Context, ready func()) error {
 		slog.Warn("cannot stop watching services", "error", stopErr)
 	}
 	_ = server.Stop() // an error means that a slow client was disconnected
-	listener.Close()  // in case the server has not started yet
+	listener.Close()  // needed if Stop was called before the server started
 	packets.Close()
 	tasks.Wait()
 	return err

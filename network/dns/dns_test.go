@@ -198,8 +198,8 @@ func TestServerOfClusterNamesForwardsNoQueries(t *testing.T) {
 	}
 }
 
-// TestServerOfClusterNamesDoesNotAmplify queries a large service like an attacker who forges a
-// victim's address to direct large responses to the victim.
+// TestServerOfClusterNamesDoesNotAmplify simulates an attacker who queries a large service with a
+// victim's forged address, to direct large responses to the victim.
 func TestServerOfClusterNamesDoesNotAmplify(t *testing.T) {
 	api, config := newAPI(t)
 	api.add(namespacesPath, namespace("shop"))
@@ -352,7 +352,7 @@ func TestResolvConf(t *testing.T) {
 	for content, want := range map[string][]string{
 		"":                                   nil,
 		"search example.com\n":               nil,
-		"nameserver 127.0.0.1\n":             nil, // the address of this server
+		"nameserver 127.0.0.1\n":             nil, // this server's own address
 		"nameserver 127.0.0.53\n":            {"127.0.0.53:53"},
 		"nameserver ::1\nnameserver 9.9.9.9": {"[::1]:53", "9.9.9.9:53"},
 	} {
@@ -413,7 +413,8 @@ func TestInvalidSettings(t *testing.T) {
 	}
 }
 
-// resolver runs an upstream resolver. By default, every name in example.com has one address.
+// resolver runs an upstream resolver. By default, it returns one address for every name in
+// example.com.
 func resolver(t *testing.T, resp func(*dns.Msg) *dns.Msg) (address string) {
 	t.Helper()
 	return resolverAt(t, "127.0.0.1:0", resp)

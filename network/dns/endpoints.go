@@ -22,8 +22,8 @@ import (
 //	<host>.<name>.<namespace>.endpoints.<domain>
 //	        one endpoint, by its host name or its address with dashes
 //
-// It is a backend for the CoreDNS functions that create records from the endpoint slices in the
-// kubernetes plugin.
+// endpoints is a plugin.ServiceBackend. CoreDNS's functions create records from the addresses that
+// it returns, which come from the kubernetes plugin's endpoint slices.
 type endpoints struct{ *cluster }
 
 var errNoEndpoint = errors.New("endpoint does not exist")
@@ -70,7 +70,7 @@ func (e endpoints) IsNameError(err error) bool { return errors.Is(err, errNoEndp
 // returns no error for an existing name without addresses.
 func (e endpoints) Services(_ context.Context, state request.Request, _ bool, _ plugin.Options) ([]msg.Service, error) {
 	if name := state.Name(); !strings.HasSuffix(name, ".endpoints."+e.domain) && name != "endpoints."+e.domain {
-		return nil, nil // the zone's own SOA and NS records
+		return nil, nil // the zone's own SOA and NS records need no addresses
 	}
 	labels, _ := e.labelsOf(state.Name())
 	labels = labels[:len(labels)-1]
@@ -115,8 +115,8 @@ func (e endpoints) matching(name, namespace string, f filter) []msg.Service {
 	return services
 }
 
-// filter contains the conditions from the labels that precede a service's name in a query. The zero
-// value matches everything.
+// filter contains the conditions that the labels before a service's name specify in a query. The
+// zero value matches all endpoints.
 type filter struct{ host, port, protocol string }
 
 func parseFilter(labels []string) (f filter, ok bool) {

@@ -12,8 +12,8 @@ import (
 // Filter reports whether a client can resolve a name outside the cluster.
 type Filter func(client netip.Addr, name string) bool
 
-// filtered responds that a name does not exist (NXDOMAIN) if a Filter does not allow the name.
-// Other response codes, such as REFUSED, would make some clients ignore the rest of their search
+// filtered responds that a name does not exist (NXDOMAIN) if its Filter does not allow the name.
+// After other response codes, such as REFUSED, some clients would ignore the rest of their search
 // list.
 type filtered struct {
 	allows Filter

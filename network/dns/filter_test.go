@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/componenttest"
 )
 
-// TestFilteredNamesAreNotForwarded asks for names inside and outside the cluster. The alias of the
-// service "external" is a name outside the cluster.
+// TestFilteredNamesAreNotForwarded queries names inside and outside the cluster. The service
+// "external" is an alias for a name outside the cluster.
 func TestFilteredNamesAreNotForwarded(t *testing.T) {
 	api, config := newAPI(t)
 	shop(api)

@@ -11,9 +11,9 @@ import (
 	"github.com/miekg/dns"
 )
 
-// The maximum numbers of queries that wait for resolvers at the same time, from one client and in
-// total. Each query uses a socket and memory in the node's process for up to five seconds. The
-// owner of a name can make a query for the name wait that long.
+// maxClientQueries and maxQueries are the maximum numbers of queries that wait for resolvers at the
+// same time, from one client and in total. Each query uses a socket and memory in the node's
+// process for up to five seconds, because the name server of a domain might never respond.
 const maxClientQueries, maxQueries = 512, 8192
 
 var errBusy = errors.New("too many queries of this client, or of all clients, wait for resolvers")

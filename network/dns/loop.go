@@ -13,17 +13,18 @@ import (
 	"github.com/miekg/dns"
 )
 
-// probes detects resolvers that forward queries back to this server. Before a resolver is used, the
-// server sends it a query for a random name. If that query arrives at this server, the resolver
-// forms a loop. This happens if a local resolver is configured to use this server.
+// probes detects resolvers that forward queries back to this server. Before the server uses a
+// resolver, it sends a query for a random name to the resolver. If that query arrives at this
+// server, the resolver forms a loop. This happens if a local resolver is configured to use this
+// server.
 type probes struct {
 	mutex sync.Mutex
-	seen  map[string]bool // by probe name; only while the probe is running
+	seen  map[string]bool // keys are the names of running probes; true if the probe has arrived
 }
 
 func newProbes() *probes { return &probes{seen: map[string]bool{}} }
 
-// isLoop probes one resolver.
+// isLoop reports whether a resolver forms a loop, by sending a probe to it.
 func (p *probes) isLoop(ctx context.Context, server string) bool {
 	name := fmt.Sprintf("%s.%s.", strings.ToLower(rand.Text()[:16]), strings.ToLower(rand.Text()[:16]))
 	p.mutex.Lock()

@@ -12,8 +12,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// errorLogger logs why a query failed, at most once per logInterval, because all queries fail in
-// the same way while the host is offline.
+// errorLogger logs the reason why a query failed, at most once per logInterval. While the host is
+// offline, all queries fail in the same way.
 type errorLogger struct {
 	next    plugin.Handler
 	lastLog atomic.Int64 // Unix nanoseconds
@@ -45,8 +45,8 @@ func (refuser) ServeDNS(context.Context, dns.ResponseWriter, *dns.Msg) (int, err
 	return dns.RcodeRefused, nil
 }
 
-// shuffle randomizes the order of addresses in each response, so that clients that use the first
-// address are spread over the endpoints of a headless service.
+// shuffle randomizes the order of the addresses in each response. Most clients use the first
+// address, so this spreads them over the endpoints of a headless service.
 type shuffle struct{ next plugin.Handler }
 
 func (h shuffle) Name() string { return "shuffle" }

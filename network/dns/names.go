@@ -15,17 +15,17 @@ import (
 // Container Platform 3.9, Architecture, 5.1.2). It converts them to the equivalent names for the
 // kubernetes plugin.
 //
-//	<service>.<namespace>.<domain>                 the default form: as <service>.<namespace>.svc.<domain>
+//	<service>.<namespace>.<domain>                 like <service>.<namespace>.svc.<domain>
 //	<namespace>.<domain>                           exists, without an address
 //	<anything>.<service>.<namespace>.svc.<domain>  the service's address, unless an endpoint or a
 //	                                               port has the name
 //	<hash>.<service>.<namespace>.svc.<domain>      an endpoint of a headless service, see services
 //	openshift.default.svc.<domain>                 the API server, unless a service has the name
 //	<name>.<namespace>.endpoints.<domain>          see endpoints
-//	_endpoints.<service>.<namespace>.svc.<domain>  as <service>.<namespace>.endpoints.<domain>
+//	_endpoints.<service>.<namespace>.svc.<domain>  like <service>.<namespace>.endpoints.<domain>
 //
-// The wildcard form applies to services with an address. Below a headless service, only the
-// service's endpoints have names.
+// The form with <anything> applies to services that have an address. Below a headless service, only
+// the service's endpoints have names.
 type names struct {
 	cluster *cluster
 	next    plugin.Handler
@@ -60,7 +60,7 @@ func (n *names) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) 
 	return n.next.ServeDNS(ctx, w, r)
 }
 
-// canonical returns the labels of the equivalent Kubernetes name.
+// canonical returns the labels of the Kubernetes name that is equivalent to the given labels.
 func (n *names) canonical(ctx context.Context, state request.Request, labels []string) []string {
 	switch zone := labels[len(labels)-1]; {
 	case zone == "svc", zone == "endpoints":
@@ -112,7 +112,8 @@ func (n *names) hostOf(service *object.Service, label string) string {
 	return label
 }
 
-// hasAddresses reports whether labels are the name of a service with addresses, or a name below it.
+// hasAddresses reports whether labels are the name of a service that is headless or has a cluster
+// IP, or a name below that name.
 func (n *names) hasAddresses(labels []string) bool {
 	if len(labels) < 3 {
 		return false

@@ -12,8 +12,9 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Observer receives the addresses in a response and their TTL before the client does. If it returns
-// an error, the client receives a temporary failure (SERVFAIL) and can retry.
+// Observer receives the addresses in a response and their TTL before the client receives the
+// response. If Observer returns an error, the client receives a temporary failure (SERVFAIL) and
+// can retry.
 type Observer func(ctx context.Context, name string, addresses []netip.Addr, ttl time.Duration) error
 
 // observed passes responses to an Observer before the client receives them.
@@ -30,7 +31,7 @@ func (h observed) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg
 
 type observedWriter struct {
 	dns.ResponseWriter
-	ctx     context.Context //nolint:containedctx // of the query, for which the writer is created
+	ctx     context.Context //nolint:containedctx // context of the query that the writer responds to
 	query   *dns.Msg
 	observe Observer
 }
@@ -47,12 +48,12 @@ func (w *observedWriter) WriteMsg(m *dns.Msg) error {
 	return w.ResponseWriter.WriteMsg(m)
 }
 
-// addressesOf returns the addresses for a name in a response, and their TTL. It only follows CNAME
-// records that start at the name, because a server can add records for other names, for which it is
-// not authoritative.
+// addressesOf returns the addresses for a name in a response, and their TTL. It follows only the
+// CNAME records that start at the name: a server can also add records for other names, for which it
+// is not authoritative.
 func addressesOf(name string, m *dns.Msg) (addresses []netip.Addr, ttl time.Duration) {
 	targets := map[string]bool{strings.ToLower(name): true}
-	for range m.Answer { // the records of a chain can be in any order
+	for range m.Answer { // repeat, because the records of a CNAME chain can be in any order
 		before := len(targets)
 		for _, record := range m.Answer {
 			if alias, ok := record.(*dns.CNAME); ok && targets[strings.ToLower(alias.Hdr.Name)] {

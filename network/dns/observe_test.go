@@ -81,7 +81,7 @@ func TestObserverPrecedesTheClient(t *testing.T) {
 	}
 	check("db.example.com.", "NOERROR 198.51.100.9", "db.example.com.[198.51.100.9]")
 	check("db.example.com.", "NOERROR 198.51.100.9", "db.example.com.[198.51.100.9]") // from the cache
-	// The service has an external name, which is resolved first.
+	// The service is an alias for an external name, which is resolved first.
 	check("external.shop.svc.cluster.local.", "NOERROR 198.51.100.9, db.example.com.",
 		"db.example.com.[198.51.100.9] external.shop.svc.cluster.local.[198.51.100.9]")
 	check("other.org.", "NOERROR", "")

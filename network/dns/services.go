@@ -12,17 +12,21 @@ import (
 	"github.com/coredns/coredns/request"
 )
 
-// All OpenShift 3 SRV records have this priority and weight. In Kubernetes, the weights in a
-// response divide 100 equally among the records.
+// srvPriority and srvWeight are the priority and weight of all SRV records in the OpenShift 3 form.
+// In the Kubernetes form, the weights in a response divide 100 equally among the records.
 const srvPriority, srvWeight = 10, 10
 
 // services serves SRV records for services in the OpenShift 3 form:
 //
-//	<service>.<namespace>.svc.<domain>                        each address, with the port 0
-//	<host>.<service>.<namespace>.svc.<domain>                 the same, for one endpoint of a headless service
-//	_<port>._<protocol>.<service>.<namespace>.svc.<domain>    each address with this port
+//	<service>.<namespace>.svc.<domain>
+//	        each address, with the port 0
+//	<host>.<service>.<namespace>.svc.<domain>
+//	        one endpoint of a headless service, with the port 0
+//	_<port>._<protocol>.<service>.<namespace>.svc.<domain>
+//	        each address, with this port
 //
-// The target of a record is the host name or hash of the address, below the service's name.
+// A record's target is a name below the service's name. Its first label is the host name of the
+// address, or the hash of the address if it has no host name.
 type services struct{ *cluster }
 
 // IsNameError implements plugin.ServiceBackend.

@@ -43,7 +43,7 @@ func TestAssign(t *testing.T) {
 		hosts    []*networkv1.HostSubnet
 		projects []*networkv1.NetNamespace
 		lost     string
-		want     string // of the project shop
+		want     string // paths of the project shop
 		problem  string
 	}{
 		"no address":                       {both, []*networkv1.NetNamespace{project("shop", 10)}, "", "none", ""},

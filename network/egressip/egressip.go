@@ -1,6 +1,6 @@
-// Package egressip gives projects' traffic to addresses outside the cluster fixed source
-// addresses. NetNamespaces contain the projects' addresses, and HostSubnets contain the hosts'
-// addresses.
+// Package egressip assigns fixed source addresses to the traffic that projects send to addresses
+// outside the cluster. NetNamespaces contain the projects' addresses, and HostSubnets contain the
+// hosts' addresses.
 //
 //	pod ── its node ── VXLAN with the project's network ID ── host with the address ── outside
 //	         │                                                  │
@@ -36,8 +36,8 @@ type Exit struct {
 	VNI uint32
 	// Paths contains the paths to addresses outside the cluster, indexed by ipfamily.Family.
 	Paths [2]Path
-	// Held maps the names of hosts to the project's usable addresses on them, in the order of the
-	// project's list.
+	// Held maps the names of hosts to the project's usable addresses that are assigned to them, in
+	// the order of the project's list.
 	Held map[string][]netip.Addr
 	// Problem lists the addresses that cannot be used, with the reasons.
 	Problem string
@@ -168,8 +168,8 @@ func (a assignment) isAutomatic(address netip.Addr) bool {
 	return false
 }
 
-// Addresses returns the distinct addresses in a list. It omits strings that are not the address of
-// a host, such as link-local IPv6 addresses.
+// Addresses returns the distinct addresses in a list. It omits strings that are not valid host
+// addresses, such as link-local IPv6 addresses.
 func Addresses[T ~string](texts []T) (list []netip.Addr) {
 	for _, text := range texts {
 		address, err := netip.ParseAddr(string(text))
@@ -181,7 +181,7 @@ func Addresses[T ~string](texts []T) (list []netip.Addr) {
 }
 
 // isHostAddress reports whether an address is an IPv4 address, or an IPv6 address that is valid on
-// more than one link and is not an IPv4 address in another form.
+// more than one link. An IPv4-mapped IPv6 address is not a host address.
 func isHostAddress(address netip.Addr) bool {
 	return address.Is4() || address.IsGlobalUnicast() && !address.Is4In6() && address.Zone() == ""
 }
@@ -198,7 +198,7 @@ func HostAddresses(host *networkv1.HostSubnet) []netip.Addr {
 
 func names(list []string) string { return strings.Join(slices.Sorted(slices.Values(list)), ", ") }
 
-// Marks of packets that leave the cluster. They do not use kube-proxy's bit (0x4000).
+// Marks for packets that leave the cluster. They do not use the bit that kube-proxy uses (0x4000).
 const (
 	// MarkMask selects the bits that determine how a packet leaves the node.
 	MarkMask uint32 = 0x70000000

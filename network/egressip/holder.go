@@ -19,12 +19,13 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// announceDelay is the delay before the second announcement, for switches that lost the first one.
+// announceDelay is the delay before the second announcement of an address, in case a switch lost
+// the first one.
 const announceDelay = 2 * time.Second
 
-// Marks of IPv6 egress addresses. The kernel derives the scope of an IPv6 address from the address,
-// so the scope cannot serve as a mark. The preferred lifetime is 0, so that the host does not use
-// the address for its own connections.
+// Attributes that mark IPv6 egress addresses. The scope cannot serve as a mark, because the kernel
+// derives an IPv6 address's scope from the address. The preferred lifetime is 0, so that the host
+// does not use the address for its own connections.
 const (
 	markFlag = unix.IFA_F_HOMEADDRESS
 	forever  = math.MaxUint32 // lifetime in seconds
@@ -79,8 +80,8 @@ func holdsAny(addresses map[int][]netlink.Addr) bool {
 	return false
 }
 
-// check returns an error if an address is not in the node's network segment, or is already in use
-// there. node is the node's IPv4 address on the device.
+// check returns an error if an address is not in the node's network segment, or if another machine
+// on the segment already uses it. node is the node's IPv4 address on the device.
 func check(address netip.Addr, link netlink.Link, node netlink.Addr) error {
 	// The route to a documentation address (RFC 5737, RFC 3849) is the default route.
 	outside := [...]net.IP{ipfamily.IPv4: net.IPv4(192, 0, 2, 1), ipfamily.IPv6: {0x20, 0x01, 0x0d, 0xb8, 15: 1}}
@@ -100,8 +101,9 @@ func check(address netip.Addr, link netlink.Link, node netlink.Addr) error {
 	return nil
 }
 
-// checkIPv6 returns an error unless a route on the device leads to the address without a gateway.
-// It does not use the prefix length of the node's own address, because DHCP does not assign one.
+// checkIPv6 returns an error unless the device has a route to the address without a gateway. It
+// does not use the prefix length of the node's own address, because DHCP does not assign a prefix
+// length.
 func checkIPv6(address netip.Addr, link netlink.Link) error {
 	filter := &netlink.Route{LinkIndex: link.Attrs().Index, Table: unix.RT_TABLE_MAIN}
 	routes, err := netlinksafe.RouteListFiltered(netlink.FAMILY_V6, filter, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)
@@ -151,7 +153,7 @@ func hold(link netlink.Link, present []netlink.Addr, desired []netip.Addr) error
 	return errors.Join(errs...)
 }
 
-// isEgress reports whether Hold has assigned an address.
+// isEgress reports whether an address was assigned by Hold.
 func isEgress(a netlink.Addr) bool {
 	if addressOf(a).Is4() {
 		return a.Scope == hostaddr.EgressScope
@@ -159,7 +161,7 @@ func isEgress(a netlink.Addr) bool {
 	return a.Flags&markFlag != 0 && a.Flags&unix.IFA_F_DEPRECATED != 0
 }
 
-// entryOf returns an egress address as Hold assigns it to a device.
+// entryOf returns the entry with which Hold assigns an egress address to a device.
 func entryOf(address netip.Addr, device string) *netlink.Addr {
 	if address.Is6() {
 		return &netlink.Addr{IPNet: netlink.NewIPNet(address.AsSlice()), Flags: markFlag | unix.IFA_F_NODAD, ValidLft: forever}
@@ -171,7 +173,8 @@ func entryOf(address netip.Addr, device string) *netlink.Addr {
 	return entry
 }
 
-// announce sends a message with a new address immediately, and again after announceDelay.
+// announce announces a new address on the network segment immediately, and again after
+// announceDelay.
 func announce(link netlink.Link, address netip.Addr) {
 	if len(link.Attrs().HardwareAddr) != 6 {
 		return
@@ -189,8 +192,8 @@ func announce(link netlink.Link, address netip.Addr) {
 	time.AfterFunc(announceDelay, send)
 }
 
-// sendARP broadcasts an ARP announcement, which is a request for the sender's own address (RFC
-// 5227, section 3).
+// sendARP broadcasts an ARP announcement: an ARP request for the sender's own address (RFC 5227,
+// section 3).
 func sendARP(device int, mac net.HardwareAddr, address netip.Addr) error {
 	socket, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

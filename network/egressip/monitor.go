@@ -14,10 +14,11 @@ import (
 const (
 	// pollInterval is the time between two requests to a host, and the timeout of a request.
 	pollInterval = time.Second
-	// maxFailures is the number of consecutive failed requests after which a host is considered lost.
+	// maxFailures is the number of consecutive failed requests after which a host is considered
+	// lost.
 	maxFailures = 3
-	// discard is a TCP port on which no host listens, as in OpenShift 3.11. A host that refuses the
-	// connection is alive.
+	// discard is a TCP port on which no host listens. OpenShift 3.11 uses the same port. A host
+	// that refuses the connection is alive.
 	discard = "9"
 )
 
@@ -31,7 +32,7 @@ type Monitor struct {
 	failures map[string]int
 }
 
-// Watch sets the hosts to poll: their names, with their addresses in the pod network.
+// Watch sets the hosts to poll. It maps their names to their addresses in the pod network.
 func (m *Monitor) Watch(hosts map[string]netip.Addr) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -17,7 +17,7 @@ const (
 	rulePriority = 83
 )
 
-// rule returns the rule for packets with MarkRemote.
+// rule returns the routing rule that selects Table for packets with MarkRemote.
 func rule(family ipfamily.Family) *netlink.Rule {
 	rule := netlink.NewRule()
 	rule.Family, rule.Priority, rule.Table = family.Netlink(), rulePriority, Table
@@ -26,9 +26,9 @@ func rule(family ipfamily.Family) *netlink.Rule {
 	return rule
 }
 
-// EnsureRule adds the rule that selects Table for packets in an IP family. Any rule makes each
-// route lookup on the host slower, even after its removal, so EnsureRule is only called when a
-// project has egress addresses in the family.
+// EnsureRule adds the rule that selects Table for packets in an IP family. Call it only if a
+// project has egress addresses in the family: any rule makes each route lookup on the host slower,
+// even after the rule is removed.
 func EnsureRule(family ipfamily.Family) error {
 	if err := netlink.RuleAdd(rule(family)); err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("add external route rule: %w", err)

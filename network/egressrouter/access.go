@@ -18,7 +18,7 @@ type rule struct {
 	all        bool
 	network    netip.Prefix
 	name       string // in lower case
-	subdomains bool   // also the names below name
+	subdomains bool   // names below name match too
 }
 
 // ParseAccess parses EGRESS_HTTP_PROXY_DESTINATION. Each line is an IP address, a network, a host
@@ -68,9 +68,9 @@ func parseRule(text string) (r rule, ok bool) {
 }
 
 // allows reports whether the rules allow connections to a server at one of its addresses. host is
-// the name that the client used, or the address if the client used an address. Only rules with
-// addresses allow link-local addresses, because a cloud's metadata service, which trusts every
-// client, has such an address.
+// the name that the client used, or the address if the client used an address. Rules with names do
+// not allow link-local addresses, because a cloud's metadata service, which trusts every client,
+// has a link-local address.
 func (a Access) allows(host string, address netip.Addr) bool {
 	host = canonical(host)
 	for _, r := range a {
@@ -90,12 +90,12 @@ func (r rule) hasName(host string) bool {
 
 func canonical(name string) string { return strings.TrimSuffix(strings.ToLower(name), ".") }
 
-// label matches a label of a DNS name. It accepts underscores: they are not allowed in host names,
-// but some host names contain them.
+// label matches a label of a DNS name. It accepts underscores: they are invalid in host names, but
+// some host names contain them.
 var label = regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$`)
 
-// isName reports whether a canonical name is a DNS name. Its last label must not be a number, so
-// that a mistyped address does not pass as a name.
+// isName reports whether a canonical name is a DNS name. The last label must not be a number;
+// otherwise, a mistyped address would be accepted as a name.
 func isName(name string) bool {
 	parts := strings.Split(name, ".")
 	for _, part := range parts {

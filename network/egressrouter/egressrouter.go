@@ -1,5 +1,5 @@
-// Package egressrouter implements the program that runs in egress router pods: pods that forward
-// other pods' traffic to servers outside the cluster, with their own source address. Its
+// Package egressrouter implements the program that runs in egress router pods. These pods forward
+// other pods' traffic to servers outside the cluster, with their own source address. The program's
 // settings are environment variables.
 //
 // The router container is privileged. It gives the pod's macvlan device the address EGRESS_SOURCE
@@ -14,7 +14,7 @@
 // to the servers in EGRESS_HTTP_PROXY_DESTINATION. The other container is a TCP proxy to the
 // servers in EGRESS_DNS_PROXY_DESTINATION. It resolves the servers' names for each connection.
 //
-// Nothing outside the cluster can open a connection through the macvlan device. The response to
+// No machine outside the cluster can open a connection through the macvlan device. The response to
 // a connection leaves the pod through the device on which the connection arrived, regardless of the
 // client's address.
 //
@@ -40,7 +40,7 @@ const (
 	DNSProxyCommand  = "dns-proxy"
 )
 
-// httpProxyAddress is the address on which clients expect the HTTP proxy.
+// httpProxyAddress is the address at which clients expect the HTTP proxy.
 const httpProxyAddress = ":8080"
 
 // terminationFile is the file whose content Kubernetes shows as the reason why a container exited.

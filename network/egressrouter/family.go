@@ -19,14 +19,15 @@ func tableFamily(f ipfamily.Family) nftables.TableFamily {
 // natFamily returns the family's number in NAT rules.
 func natFamily(f ipfamily.Family) uint32 { return [...]uint32{unix.NFPROTO_IPV4, unix.NFPROTO_IPV6}[f] }
 
-// controlProtocol returns the number of the family's control protocol.
+// controlProtocol returns the protocol number of ICMP or ICMPv6, depending on the family.
 func controlProtocol(f ipfamily.Family) byte {
 	return [...]byte{unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6}[f]
 }
 
-// outside returns the suffix of Go's network names, such as tcp4, for the families in which the pod
-// has an address outside the cluster. It is empty for both families. The proxies connect only in
-// these families, because in another family, their connections would have the node's address.
+// outside returns the suffix of Go's network names, such as 4 in tcp4, for the IP families in which
+// the pod has an address outside the cluster. The suffix is empty if the pod has addresses in both
+// families. The proxies connect only in these families: in another family, their connections would
+// have the node's address.
 func outside() string {
 	device, err := net.InterfaceByName(macvlan.Device)
 	if err != nil {
@@ -39,7 +40,8 @@ func outside() string {
 	return suffix(addresses)
 }
 
-// suffix returns the suffix for a device's addresses.
+// suffix returns the suffix of Go's network names for the IP families of a device's addresses. It
+// ignores IPv6 link-local addresses.
 func suffix(addresses []net.Addr) string {
 	has := map[ipfamily.Family]bool{}
 	for _, address := range addresses {

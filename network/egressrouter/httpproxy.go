@@ -56,8 +56,8 @@ func newProxy(access Access, suffix string, log *slog.Logger) *proxy {
 	p := &proxy{access: access, log: log, suffix: suffix, lookup: net.DefaultResolver.LookupNetIP}
 	p.forward = &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) { r.Out.Host = r.Out.URL.Host },
-		// Do not set Proxy: the environment's proxy settings do not apply, because access is
-		// checked for the server to which the proxy connects.
+		// Do not set Proxy: the proxy settings in the environment must not apply, because the proxy
+		// checks access to the server to which it connects.
 		Transport:    &http.Transport{DialContext: p.dial, DisableCompression: true, IdleConnTimeout: idleTimeout},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) { p.fail(w, r, r.URL.Host, err) },
 		// Flush without a delay, for event streams and long polls.
@@ -113,8 +113,8 @@ func (p *proxy) fail(w http.ResponseWriter, r *http.Request, server string, err 
 	http.Error(w, fmt.Sprintf("connect to %s: %v", server, err), status)
 }
 
-// dial connects to an address of a server that the rules allow. It connects to the address that it
-// checked, so that a name whose addresses change cannot bypass the rules.
+// dial connects to an address of a server if the rules allow the address. It connects to the same
+// address that it checked, so that a name whose addresses change cannot bypass the rules.
 func (p *proxy) dial(ctx context.Context, _, server string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(server)
 	if err != nil {
@@ -124,7 +124,8 @@ func (p *proxy) dial(ctx context.Context, _, server string) (net.Conn, error) {
 	defer cancel()
 	addresses, err := p.lookup(ctx, "ip"+p.suffix, host)
 	if err != nil {
-		// Do not disclose which names exist.
+		// Return the same error for all names that are not allowed, so that clients cannot
+		// determine which names exist.
 		if !p.access.allows(host, netip.Addr{}) {
 			return nil, errDenied
 		}

@@ -55,7 +55,7 @@ func listen(t *testing.T) net.Listener {
 	return listener
 }
 
-// get returns the status code and the body.
+// get requests an address, and returns the status code and the body of the response.
 func get(client *http.Client, address string) (int, string) {
 	resp, err := client.Get(address)
 	if err != nil {
@@ -115,8 +115,8 @@ func TestHTTPProxyReportsFailures(t *testing.T) {
 	}
 }
 
-// echo serves connections: it returns the received data after the client has closed its sending
-// side.
+// echo serves connections. It returns the received data after the client has closed its side of the
+// connection for writing.
 func echo(t *testing.T, greeting string) net.Listener {
 	listener := listen(t)
 	t.Cleanup(func() { listener.Close() })
@@ -167,7 +167,7 @@ func TestDNSProxyConnectsToTargets(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer open.Close()
-	component.Stop() // stops although a connection is open
+	component.Stop() // must return although a connection is open
 	for _, want := range []string{"connected client", "connection ended", "cannot connect client"} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log lacks %q: %s", want, log.String())

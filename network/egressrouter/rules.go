@@ -41,7 +41,8 @@ const destinationTranslated = 1 << 5
 //	chain redirect { type nat hook prerouting priority dstnat
 //	                 iifname eth0 tcp dport 80 dnat to 203.0.113.25:80
 //	                 iifname eth0 meta l4proto { tcp, udp } dnat to 203.0.113.27 }
-//	chain source   { type nat hook postrouting priority srcnat; oifname macvlan0 snat to 192.168.12.99 }
+//	chain source   { type nat hook postrouting priority srcnat
+//	                 oifname macvlan0 snat to 192.168.12.99 }
 func (s Settings) rules() error {
 	conn, err := nftables.New()
 	if err != nil {
@@ -62,8 +63,8 @@ func (s Settings) rules() error {
 	return nil
 }
 
-// addTable replaces the table of a family. source is invalid if the pod has no address outside of
-// the cluster in this family.
+// addTable replaces the table of a family. source is invalid if the pod has no address outside the
+// cluster in this family.
 func (s Settings) addTable(conn *nftables.Conn, f ipfamily.Family, source netip.Addr) {
 	identity := &nftables.Table{Family: tableFamily(f), Name: tableName}
 	conn.AddTable(identity) // because deleting a missing table is an error

@@ -160,7 +160,8 @@ func parseGateway(text string) (netip.Addr, error) {
 	return address, nil
 }
 
-// isHost reports whether an address can belong to another machine, and does not depend on a device.
+// isHost reports whether an address can belong to another machine, and is valid without a device
+// name.
 func isHost(address netip.Addr) bool {
 	return address.IsValid() && !address.IsUnspecified() && !address.IsLoopback() && !address.IsMulticast() &&
 		address != netip.AddrFrom4([4]byte{255, 255, 255, 255}) && !address.Is4In6() && !isLinkLocal6(address) && address.Zone() == ""

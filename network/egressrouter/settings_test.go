@@ -25,7 +25,7 @@ func redirect(protocol string, port uint16, to string) Redirect {
 	return Redirect{protocol, port, netip.MustParseAddrPort(to)}
 }
 
-// These values are from the guide.
+// guideDestination is an example from the OpenShift guide (see the package documentation).
 const guideDestination = `
 # Egress routes for Project "Test", version 3
 

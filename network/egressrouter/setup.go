@@ -50,9 +50,9 @@ func (s Settings) apply() error {
 	return s.setAddresses(outside)
 }
 
-// setAddresses gives a device the source addresses and the default routes. The kernel then
-// announces the addresses, because machines on the network might still have a previous pod's MAC
-// address.
+// setAddresses assigns the source addresses and the default routes to a device. The kernel then
+// announces the addresses, because machines on the network might still have the MAC address of a
+// previous pod in their caches.
 func (s Settings) setAddresses(link netlink.Link) error {
 	name := link.Attrs().Name
 	if err := netlink.LinkSetDown(link); err != nil {
@@ -93,7 +93,7 @@ func (s Settings) setAddresses(link netlink.Link) error {
 	return nil
 }
 
-// routeResponses routes marked packets of a family through the cluster network.
+// routeResponses routes a family's marked packets through the cluster network.
 func routeResponses(cluster netlink.Link, f ipfamily.Family) error {
 	// Search all tables, because a previous call might have replaced the default route.
 	filter := &netlink.Route{LinkIndex: cluster.Attrs().Index, Table: unix.RT_TABLE_UNSPEC}
@@ -120,8 +120,8 @@ func routeResponses(cluster netlink.Link, f ipfamily.Family) error {
 }
 
 // sysctls returns the settings that make the kernel announce addresses, and accept packets from
-// clients whose route goes through another device. IPv6 is initially disabled on the macvlan
-// device. The device gets no other addresses or routes from machines outside the cluster.
+// clients whose route leads through another device. IPv6 is initially disabled on the macvlan
+// device. The device must not get other addresses or routes from machines outside the cluster.
 func sysctls(f ipfamily.Family) [][2]string {
 	if f == ipfamily.IPv4 {
 		return [][2]string{

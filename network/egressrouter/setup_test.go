@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
-// router is a pod with a macvlan device. The host is its gateway in the cluster. Through the
-// macvlan device, the pod reaches two servers. One of them is the gateway to other networks.
+// router is a pod with a macvlan device. The host is its gateway in the cluster network. Through
+// the macvlan device, the pod reaches two servers, one of which is the gateway to other networks.
 type router struct {
 	*testing.T
 	hosttest.Namespace
@@ -35,7 +35,7 @@ func newRouter(t *testing.T) *router {
 		r.must(err)
 		r.must(netlink.AddrReplace(lo, parsed))
 	}
-	// Create the host's uplink and its other end.
+	// Create the veth pair that connects the host's uplink to the server.
 	namespace, err := netns.GetFromName("server")
 	r.must(err)
 	defer namespace.Close()
@@ -62,7 +62,7 @@ func newRouter(t *testing.T) *router {
 	second := netlink.NewLinkAttrs()
 	second.Name, second.ParentIndex, second.Namespace = "macvlan0", uplink.Attrs().Index, netlink.NsFd(int(pod))
 	r.must(netlink.LinkAdd(&netlink.Macvlan{LinkAttrs: second, Mode: netlink.MACVLAN_MODE_PRIVATE}))
-	r.Do(t, func() error { // as the network plugin does
+	r.Do(t, func() error { // like the network plugin, disable IPv6 on the device
 		return os.WriteFile("/proc/sys/net/ipv6/conf/macvlan0/disable_ipv6", []byte("1"), 0)
 	})
 	return r
@@ -110,8 +110,8 @@ func (r *router) run(variables map[string]string) {
 	})
 }
 
-// checkResponse checks the response to a client in the cluster. Servers respond with the client
-// address that they see.
+// checkResponse checks the response that a client in the cluster receives. A response contains the
+// client's address from the server's point of view.
 func (r *router) checkResponse(network, address, want string) {
 	r.Helper()
 	if got, err := hosttest.Host().Ask(network, address); got != want || want != "" && err != nil {
@@ -128,7 +128,7 @@ func TestRouterRedirectsFromItsAddress(t *testing.T) {
 		sourceVariable: "192.168.12.99/24", gatewayVariable: "192.168.12.1", modeVariable: initMode,
 		destinationVariable: "53 udp 192.168.12.1 8081\n" + guideDestination,
 	}
-	for range 2 { // the container restarts
+	for range 2 { // the container can restart
 		r.run(variables)
 		r.checkResponse("tcp4", "10.128.2.9:80", "server 192.168.12.99")
 		r.checkResponse("tcp4", "10.128.2.9:8080", "server 192.168.12.99")
@@ -179,7 +179,7 @@ func TestRouterRedirectsIPv6FromItsAddress(t *testing.T) {
 			variables := map[string]string{
 				sourceVariable: tt.sources, gatewayVariable: tt.gateways, modeVariable: initMode, destinationVariable: destinations,
 			}
-			for range 2 { // the container restarts
+			for range 2 { // the container can restart
 				r.run(variables)
 				r.checkResponse("tcp6", "[fd01::9]:80", "server 2001:db8::99")
 				r.checkResponse("tcp6", "[fd01::9]:8443", "server 2001:db8::99")
@@ -204,7 +204,7 @@ func TestRouterIsClosedToOutside(t *testing.T) {
 	if got, err := r.server.Ask("tcp4", "192.168.12.99:8080"); err == nil {
 		t.Errorf("a machine outside the cluster connected to the pod: %q", got)
 	}
-	// Without redirection, the pod does not act as a router, not even for machines outside the
+	// Without redirection, the pod does not forward packets, not even for machines outside the
 	// cluster.
 	r.server.Do(t, func() error {
 		link, err := netlink.LinkByName("eth0")

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// proxyTCP connects the clients of each target's port to the target until ctx is done.
+// proxyTCP listens on each target's port and connects the clients to the target, until ctx is done.
 func proxyTCP(ctx context.Context, targets []Target, log *slog.Logger) error {
 	var listeners []net.Listener
 	closeAll := func() {
@@ -53,7 +53,7 @@ func serveTCP(ctx context.Context, listeners []net.Listener, targets []Target, n
 	return errors.Join(errs...)
 }
 
-// forward serves one port.
+// forward connects the clients of one listener to its target.
 func forward(ctx context.Context, listener net.Listener, target Target, network string, log *slog.Logger) error {
 	var clients sync.WaitGroup
 	defer clients.Wait()

@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoAddress means that the host is offline: it has no address that another host could use.
+// ErrNoAddress means that the host is offline: none of its addresses is reachable from another
+// host.
 var ErrNoAddress = errors.New("no device has a global IPv4 address: connect the machine, or set nodeIP in node-config.yaml")
 
 // OfflineAddress is the address that AssignOffline assigns. It is from the documentation range
@@ -23,8 +24,8 @@ var ErrNoAddress = errors.New("no device has a global IPv4 address: connect the 
 // in Kubernetes as the address of a node and of the API server.
 var OfflineAddress = netip.AddrFrom4([4]byte{192, 0, 2, 1})
 
-// EgressScope is the scope (RT_SCOPE_SITE) that marks projects' egress addresses. They are never
-// used as the host's address.
+// EgressScope is the scope (RT_SCOPE_SITE) that marks projects' egress addresses. An egress address
+// is never used as the host's address.
 const EgressScope = unix.RT_SCOPE_SITE
 
 // HostAddress returns the IPv4 address at which other hosts reach this host. If preferred is not
@@ -71,9 +72,9 @@ func checkPreferred(preferred string, devices []device) (netip.Addr, error) {
 }
 
 // Second returns the global IPv6 address of the device that has the IPv4 address first, or an
-// invalid address if the device has no global IPv6 address. If first is OfflineAddress, Second uses
-// the device of the IPv6 default route, or, if there is no such route, the first device in the
-// order used by HostAddress.
+// invalid address if the device has none. If first is OfflineAddress, Second uses the device of the
+// IPv6 default route. If there is no IPv6 default route, it uses the first device in the order that
+// HostAddress uses.
 func Second(first netip.Addr, skip ...string) (netip.Addr, error) {
 	devices, err := listDevices(skip)
 	if err != nil {
@@ -142,9 +143,9 @@ func AssignOffline(name string) (netip.Addr, error) {
 	return OfflineAddress, nil
 }
 
-// MTU returns the MTU, in bytes, of the device of the IPv4 default route or, if there is no such
-// route, of the IPv6 default route. The MTU of pods must not exceed it. It is 1500 if there is no
-// default route.
+// MTU returns the MTU, in bytes, of the IPv4 default route's device or, if there is no such route,
+// of the IPv6 default route's device. Without a default route, it returns 1500. The MTU of pods
+// must not exceed this value.
 func MTU() (int, error) {
 	for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
 		if link, err := deviceOfDefault(family); err != nil || link != nil {
@@ -173,8 +174,8 @@ func deviceOfDefault(family int) (netlink.Link, error) {
 	return link, nil
 }
 
-// device is a device that is up, with its addresses in the kernel's order. It omits IPv6 addresses
-// that change: temporary and deprecated addresses.
+// device is a device that is up, with its addresses in the kernel's order. addresses omits IPv6
+// addresses that change over time: temporary and deprecated addresses.
 type device struct {
 	index     int
 	virtual   bool
@@ -192,9 +193,9 @@ func (d device) rank(defaultDevice int) int {
 	return 2
 }
 
-// ByDevice returns the addresses of all devices, by the index of the device. It is cheaper than a
-// request for each device, because the kernel then sends the addresses of all devices each time,
-// and a host has a device for each pod.
+// ByDevice returns the addresses of all devices, keyed by device index. It sends a single request
+// to the kernel. A request for each device would be slower, because the kernel sends the addresses
+// of all devices each time, and a host has a device for each pod.
 func ByDevice() (map[int][]netlink.Addr, error) {
 	list, err := netlinksafe.AddrList(nil, netlink.FAMILY_ALL)
 	if err != nil {
@@ -236,8 +237,8 @@ func listDevices(skip []string) ([]device, error) {
 	return devices, nil
 }
 
-// isVirtual reports whether a device has a type that is usually created for containers or virtual
-// machines, and not to connect the host to a network.
+// isVirtual reports whether a device has a type that usually connects containers or virtual
+// machines, rather than the host, to a network.
 func isVirtual(link netlink.Link) bool {
 	switch link.Type() {
 	case "bridge", "veth", "dummy", "tuntap":

@@ -104,8 +104,8 @@ func TestSecondAddressIsOnTheSameDevice(t *testing.T) {
 	}
 }
 
-// TestMachineWithOnlyIPv6 uses a machine whose only IPv4 address is the address that AssignOffline
-// assigns.
+// TestMachineWithOnlyIPv6 simulates a machine whose only IPv4 address was assigned by
+// AssignOffline.
 func TestMachineWithOnlyIPv6(t *testing.T) {
 	_, err := AssignOffline("slipway-host")
 	must(t, err)

@@ -12,14 +12,14 @@ const checkInterval = 5 * time.Second
 // Addresses contains the addresses at which other hosts reach this machine.
 type Addresses struct {
 	First netip.Addr
-	// Second is the IPv6 address, if the machine has one. It matters only if DualStack is true.
+	// Second is the IPv6 address, if the machine has one. It is used only if DualStack is true.
 	Second    netip.Addr
 	DualStack bool
 }
 
 // Wait returns the machine's addresses when two consecutive checks find that they differ from
 // current, or false when ctx is done. A machine that has lost an address is not considered changed
-// before it has another address. The other arguments are the same as for HostAddress.
+// until it has another address. The other arguments are the same as for HostAddress.
 func Wait(ctx context.Context, current Addresses, preferred string, skip ...string) (Addresses, bool) {
 	ticker := time.NewTicker(checkInterval)
 	defer ticker.Stop()
@@ -40,8 +40,8 @@ func Wait(ctx context.Context, current Addresses, preferred string, skip ...stri
 	}
 }
 
-// next returns the machine's addresses now. The IPv6 address changes only if no device has the
-// current one.
+// next returns the machine's current addresses. It keeps the previous IPv6 address if a device
+// still has it.
 func (a Addresses) next(preferred string, skip []string) Addresses {
 	if first, err := HostAddress(preferred, skip...); err == nil {
 		a.First = first

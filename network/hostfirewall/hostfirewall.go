@@ -1,8 +1,8 @@
 // Package hostfirewall lets pod traffic pass the host's own firewall.
 //
 // Docker and ufw set the policy of the iptables FORWARD chain to drop, and ufw also sets the policy
-// of INPUT. An accept verdict in another nftables table does not override a drop verdict of these
-// chains. While the policy of a chain is drop, the package therefore keeps accept rules at the end
+// of INPUT. An accept verdict in another nftables table does not override a drop verdict in these
+// chains. Therefore, as long as a chain's policy is drop, the package keeps accept rules at the end
 // of the chain:
 //
 //	FORWARD ── from or to the bridge ── accept
@@ -45,7 +45,7 @@ const (
 	input   = "INPUT"
 )
 
-// comment marks the rules of this package.
+// comment is the comment on this package's rules, which identifies them.
 const comment = "slipway accepts pod traffic"
 
 // Ensure adds the missing rules to the chains that drop packets by default, and removes the rules
@@ -76,9 +76,9 @@ func (e Exceptions) rules(family ipfamily.Family) map[string][]string {
 	return rules
 }
 
-// write makes rules the only rules of this package in chains whose policy is drop, and removes them
-// from all other chains. If the chains already have the same number of rules, write changes
-// nothing.
+// write ensures that the given rules are the package's only rules in the chains whose policy is
+// drop, and removes the package's rules from all other chains. If the chains already contain the
+// same number of rules, write changes nothing.
 func write(ctx context.Context, family ipfamily.Family, rules map[string][]string) error {
 	nft, err := knftables.New(family.Table(), table)
 	if err != nil {
@@ -109,8 +109,8 @@ func write(ctx context.Context, family ipfamily.Family, rules map[string][]strin
 	return nil
 }
 
-// writeChain adds the changes of one chain to tx. Package knftables does not read policies, so
-// writeChain reads the chain as text first.
+// writeChain adds the changes to one chain to tx. It reads the chain with the nft program, because
+// package knftables cannot read a chain's policy.
 func writeChain(ctx context.Context, nft knftables.Interface, tx *knftables.Transaction, family ipfamily.Family, chain string, rules []string) error {
 	content, err := exec.CommandContext(ctx, "nft", "list", "chain", family.Header(), table, chain).Output()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// destination contains the address, port and protocol of packets to a service. An unspecified
-// address means all addresses of this host in its IP family. It is used for node ports.
+// destination contains the address, port and protocol of packets to a service. For node ports, the
+// address is unspecified, which means all addresses of this host in the IP family.
 type destination struct {
 	netip.AddrPort
 	protocol corev1.Protocol
@@ -24,7 +24,7 @@ type destination struct {
 // target is a service port.
 type target struct {
 	service cache.ObjectName
-	// port is the name of the port. The service's endpoints use the same name.
+	// port is the name of the port. The service's endpoints have a port with the same name.
 	port     string
 	protocol corev1.Protocol
 	// family is the IP family of the packets, and of the endpoints that receive them.
@@ -35,9 +35,9 @@ type target struct {
 type state int
 
 const (
-	waking state = iota // no endpoints yet
+	waking state = iota // the service has no endpoints yet
 	awake
-	absent // the service does not exist
+	absent // the service no longer exists
 )
 
 // idleDestinations returns the destinations of idle services.
@@ -65,8 +65,9 @@ func idleDestinations(services cache.Store) map[destination]target {
 	return destinations
 }
 
-// addresses returns a service's addresses, or nil if it has no cluster IP. As in the service proxy,
-// the other addresses have an effect only in the IP families of the service's cluster IPs.
+// addresses returns a service's addresses, or nil if the service has no cluster IP. It omits
+// addresses in IP families in which the service has no cluster IP, because the service proxy
+// ignores them too.
 func addresses(service *corev1.Service) (addrs []netip.Addr) {
 	texts, families := slices.Concat(service.Spec.ClusterIPs, service.Spec.ExternalIPs), map[ipfamily.Family]bool{}
 	for _, ingress := range service.Status.LoadBalancer.Ingress {
@@ -87,9 +88,10 @@ func addresses(service *corev1.Service) (addrs []netip.Addr) {
 	return addrs
 }
 
-// keepDraining adds the destinations of services that are no longer idle to desired. It does so
-// until a service has had endpoints for drainPeriod, is deleted, or has no endpoints after
-// holdTimeout. It returns the delay until the next call, or 0 if no further call is needed.
+// keepDraining adds the destinations of services that are no longer idle to desired. It keeps
+// adding a destination until the service has had endpoints for drainPeriod, is deleted, or has no
+// endpoints after holdTimeout. It returns the delay until the next call, or 0 if no further call is
+// needed.
 func keepDraining(desired, current map[destination]target, draining map[destination]time.Time, now time.Time, stateOf func(target) state) (delay time.Duration) {
 	for dest, tgt := range current {
 		if _, ok := desired[dest]; ok {

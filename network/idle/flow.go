@@ -34,7 +34,7 @@ type flows struct {
 	memory  *semaphore.Weighted
 }
 
-// route is a sender and the service address that it uses.
+// route identifies a flow: a sender, and the service address to which it sends.
 type route struct{ client, service netip.AddrPort }
 
 // datagramFlow queues the datagrams from one sender to one service port, and forwards the
@@ -61,7 +61,8 @@ func (s *flows) cancel(f func(*datagramFlow) bool) {
 	}
 }
 
-// receive queues datagrams until the log is closed, and returns when the last flow has ended.
+// receive queues datagrams from the log until the log is closed, and returns when the last flow has
+// ended.
 func (h *holder) receive(ctx context.Context, log *packetLog) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
@@ -87,8 +88,8 @@ func (h *holder) receive(ctx context.Context, log *packetLog) {
 	}
 }
 
-// flow returns the flow of a datagram. It creates the flow if necessary. It returns nil if there is
-// no service or if the limit is reached.
+// flow returns the flow to which a datagram belongs, and creates the flow if necessary. It returns
+// nil if no service has the destination address, or if the limit is reached.
 func (h *holder) flow(ctx context.Context, r route, tasks *sync.WaitGroup) *datagramFlow {
 	tgt, ok := h.find(r.service, corev1.ProtocolUDP)
 	h.flows.mu.Lock()
@@ -185,7 +186,7 @@ func copyResponses(client net.Conn, server *net.UDPConn) {
 	for {
 		n, err := server.Read(buffer)
 		if err == nil {
-			_, _ = client.Write(buffer[:n]) // datagrams can be lost
+			_, _ = client.Write(buffer[:n]) // an undelivered response is lost, as on any network
 			continue
 		}
 		if !isDeliveryError(err) {
@@ -199,8 +200,8 @@ func isDeliveryError(err error) bool {
 	return errors.Is(err, unix.ECONNREFUSED) || errors.Is(err, unix.EHOSTUNREACH) || errors.Is(err, unix.ENETUNREACH)
 }
 
-// dialFrom returns a socket that sends to a client from a service's address, which is not an
-// address of this host.
+// dialFrom returns a socket that sends to a client from a service's address, although the address
+// does not belong to this host.
 func dialFrom(ctx context.Context, r route) (net.Conn, error) {
 	level, transparent := unix.SOL_IP, unix.IP_TRANSPARENT
 	if ipfamily.Of(r.service.Addr()) == ipfamily.IPv6 {

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// holdTimeout limits how long a connection is held while its service has no endpoints.
+	// holdTimeout is the maximum time for which a connection is held while its service has no
+	// endpoints.
 	holdTimeout = 2 * time.Minute
 	// retryDelay is the delay between two attempts to connect to endpoints.
 	retryDelay = 500 * time.Millisecond
@@ -53,7 +54,7 @@ func (h *holder) setTargets(targets map[destination]target) {
 	})
 }
 
-// find returns the service port to which a destination address belongs.
+// find returns the service port that a destination address belongs to.
 func (h *holder) find(address netip.AddrPort, protocol corev1.Protocol) (target, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -76,7 +77,7 @@ func (h *holder) serve(ctx context.Context, listener net.Listener) {
 		}
 		if err != nil {
 			slog.Error("cannot accept connection to idle service", "error", err)
-			select { // for example, too many open files
+			select { // wait, because the cause can be temporary, such as too many open files
 			case <-ctx.Done():
 				return
 			case <-time.After(retryDelay):
@@ -104,7 +105,7 @@ func (h *holder) hold(ctx context.Context, client *net.TCPConn) {
 	defer stop()
 	source, err := netip.ParseAddrPort(client.RemoteAddr().String())
 	if err != nil {
-		return // not possible: TCP connections have IP addresses
+		return // unreachable, because TCP connections have IP addresses
 	}
 	server, err := h.reach(holdCtx, source.Addr().Unmap(), tgt)
 	if err != nil {
@@ -120,7 +121,7 @@ func (h *holder) hold(ctx context.Context, client *net.TCPConn) {
 	copyBoth(client, server.(*net.TCPConn))
 }
 
-// reach connects to an endpoint for a client. It wakes the service if it has no endpoints.
+// reach connects to an endpoint on behalf of a client. It wakes a service that has no endpoints.
 func (h *holder) reach(ctx context.Context, client netip.Addr, tgt target) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	for {
@@ -132,7 +133,7 @@ func (h *holder) reach(ctx context.Context, client netip.Addr, tgt target) (net.
 		if err == nil {
 			return server, nil
 		}
-		select { // the endpoint might be starting or stopping
+		select { // retry, because the endpoint might be starting or stopping
 		case <-ctx.Done():
 			return nil, err
 		case <-time.After(retryDelay):
@@ -151,7 +152,7 @@ func copyBoth(client, server *net.TCPConn) {
 				server.Close()
 				return
 			}
-			_ = pair[0].CloseWrite() // the other direction can continue
+			_ = pair[0].CloseWrite() // the other direction remains open
 		})
 	}
 	tasks.Wait()
@@ -177,8 +178,8 @@ func originalDestination(client *net.TCPConn) (address netip.AddrPort, err error
 }
 
 func originalIPv4(fd int) (address netip.AddrPort, err error) {
-	// The result type of this IPv6 option is large enough for the start of a struct sockaddr_in:
-	// family, port and address.
+	// The result type of this IPv6 option is large enough for the first fields of a struct
+	// sockaddr_in: family, port and address.
 	socket, err := unix.GetsockoptIPv6Mreq(fd, unix.IPPROTO_IP, unix.SO_ORIGINAL_DST)
 	if err != nil {
 		return address, err

@@ -8,9 +8,10 @@
 // hold.go holds connections and defines the timeouts, flow.go holds datagrams, and table.go
 // intercepts packets.
 //
-// If the node's process is killed, connections through it are closed. A few seconds after a service
-// is unidled, clients connect directly to its pods; these connections are not affected. While the
-// process is not running, new packets are dropped instead of rejected, so clients retransmit them.
+// If the node process is killed, the connections that it forwards are closed. A few seconds after a
+// service is unidled, clients connect directly to its pods, so later connections are not affected.
+// While the process is not running, new packets are dropped instead of rejected, so clients
+// retransmit them.
 //
 // The annotations and the event are the same as for OpenShift's unidling proxy.
 //
@@ -33,7 +34,7 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// Proxy is the node component that holds connections.
+// Proxy is the node component that holds connections and datagrams to idle services.
 type Proxy struct {
 	// Client can watch services and endpoint slices and create events.
 	Client kubernetes.Interface
@@ -45,7 +46,7 @@ type Proxy struct {
 	// Host is the node name that is used in events.
 	Host string
 	// Policed, if set, reports whether network policies can restrict packets from a client to an
-	// endpoint. Such packets are not forwarded, because they would come from the node, which
+	// endpoint. The component does not forward these packets: they would come from the node, which
 	// policies do not restrict. The client's next attempts reach the endpoint directly.
 	Policed func(ctx context.Context, client, endpoint netip.Addr) (bool, error)
 	// Disabled means that the component only removes its tables: the service proxy rejects
@@ -54,10 +55,10 @@ type Proxy struct {
 }
 
 const (
-	// drainPeriod is how long packets are still intercepted after a service has endpoints, because
-	// the service proxy receives the endpoints slightly later.
+	// drainPeriod is the time for which packets are still intercepted after a service has
+	// endpoints, because the service proxy receives the endpoints slightly later.
 	drainPeriod = 10 * time.Second
-	// retryInterval is the delay after a failure to write the table.
+	// retryInterval is the delay before a retry after a failure to write the table.
 	retryInterval = 5 * time.Second
 )
 

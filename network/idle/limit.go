@@ -10,7 +10,7 @@ const (
 	// maxConnections is the maximum number of connections and datagram senders that are held or
 	// forwarded. Further connections are closed, and further datagrams are dropped.
 	maxConnections = 1024
-	// maxPerService is the corresponding maximum for one service.
+	// maxPerService is the maximum number of connections and datagram senders of one service.
 	maxPerService = 512
 )
 
@@ -21,8 +21,8 @@ type connLimit struct {
 	total     int
 }
 
-// acquire counts a connection to a service. If a limit is reached, it does not count the connection
-// and returns false.
+// acquire counts a connection or sender of a service. If a limit is reached, it counts nothing and
+// returns false.
 func (s *connLimit) acquire(service cache.ObjectName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,7 +34,7 @@ func (s *connLimit) acquire(service cache.ObjectName) bool {
 	return true
 }
 
-// release undoes acquire.
+// release uncounts a connection or sender that acquire counted.
 func (s *connLimit) release(service cache.ObjectName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

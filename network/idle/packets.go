@@ -28,7 +28,7 @@ const (
 
 const (
 	// firstGroup is the first group of the kernel's packet log to try, and groups is the number of
-	// groups to try. Another cluster might use some of these groups.
+	// groups to try. Another cluster on the machine might use some of these groups.
 	firstGroup, groups = 30230, 32
 	// logBuffer is the size, in bytes, of the kernel's buffer for unread packets. Packets that do
 	// not fit are dropped.
@@ -63,7 +63,7 @@ func openPacketLog() (*packetLog, error) {
 			err = nil
 			continue
 		}
-		if err == nil { // copy whole packets: a length, 0 for no limit, and the mode
+		if err == nil { // copy whole packets: length 0 means no limit
 			err = configure(conn, group, netlink.Attribute{Type: attributeMode, Data: []byte{0, 0, 0, 0, copyPacket, 0}})
 		}
 		if err == nil {
@@ -116,7 +116,8 @@ func (p *packetLog) next() (datagrams []datagram, err error) {
 	return datagrams, nil
 }
 
-// parse parses a packet.
+// parse returns the UDP datagram in an IP packet. ok is false if the packet is incomplete or does
+// not contain a UDP datagram.
 func parse(packet []byte) (d datagram, ok bool) {
 	if len(packet) == 0 {
 		return d, false
@@ -138,12 +139,12 @@ func parse(packet []byte) (d datagram, ok bool) {
 	}
 	d.client = netip.AddrPortFrom(client, binary.BigEndian.Uint16(udp))
 	d.service = netip.AddrPortFrom(service, binary.BigEndian.Uint16(udp[2:]))
-	d.payload = slices.Clone(udp[udpSize:length]) // copy, because the received message is longer
+	d.payload = slices.Clone(udp[udpSize:length]) // do not keep the longer packet in memory
 	return d, true
 }
 
 // parseIPv4 returns the addresses and the UDP packet in an IPv4 packet. The UDP packet is nil if
-// there is none.
+// the IPv4 packet contains none.
 func parseIPv4(packet []byte) (source, target netip.Addr, udp []byte) {
 	if len(packet) < ipv4.HeaderLen {
 		return source, target, nil
@@ -156,9 +157,9 @@ func parseIPv4(packet []byte) (source, target netip.Addr, udp []byte) {
 	return netip.AddrFrom4([4]byte(packet[12:16])), netip.AddrFrom4([4]byte(packet[16:20])), packet[size:]
 }
 
-// parseIPv6 returns the addresses and the UDP packet in an IPv6 packet. The UDP packet is nil if
-// there is none. It skips option and routing headers (RFC 8200, 4.1). It does not skip fragment
-// headers.
+// parseIPv6 returns the addresses and the UDP packet in an IPv6 packet. It skips option and routing
+// headers (RFC 8200, 4.1). The UDP packet is nil if the IPv6 packet contains none, or if it is a
+// fragment.
 func parseIPv6(packet []byte) (source, target netip.Addr, udp []byte) {
 	if len(packet) < ipv6.HeaderLen {
 		return source, target, nil

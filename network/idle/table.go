@@ -15,8 +15,8 @@ import (
 
 // Chain priorities. Datagrams are intercepted before conntrack, so that conntrack does not track
 // them. Connections are intercepted before the service proxy's chains, which rewrite packets at
-// priority -100 and filter them later. nft before version 1.0.8 supports priority names only at
-// some hooks.
+// priority -100 and filter them later. The priorities are numbers, because nft before version 1.0.8
+// supports priority names only at some hooks.
 const (
 	beforeTracking = "-310"
 	beforeProxy    = "-110"
@@ -32,14 +32,14 @@ type receivers struct {
 	connections, group uint16
 }
 
-// Formats of rules that match packets to idle services, and responses from them. The rules use the
-// sets of one protocol.
+// Formats of rules that match packets to idle services and the responses to them. The rules refer
+// to the sets of one protocol.
 const (
 	toAddress, toNodePort     = "%[2]s daddr . %[1]s dport @%[1]s-addresses", "%[2]s daddr != %[3]s %[1]s dport @%[1]s-node-ports fib daddr type local"
 	fromAddress, fromNodePort = "%[2]s saddr . %[1]s sport @%[1]s-addresses", "%[2]s saddr != %[3]s %[1]s sport @%[1]s-node-ports fib saddr type local"
 )
 
-// match returns a rule for a protocol.
+// match completes the format of a rule with a protocol and the receivers' IP family.
 func (d receivers) match(rule, protocol string) string {
 	return fmt.Sprintf(rule, protocol, d.family.Header(), d.family.Loopback())
 }
@@ -93,8 +93,8 @@ func addChains(tx *knftables.Transaction, d receivers) {
 	untracked := []string{d.match(fromAddress, "udp") + " notrack", d.match(fromNodePort, "udp") + " notrack"}
 	chain("prerouting-datagrams", knftables.FilterType, knftables.PreroutingHook, beforeTracking, append(untracked,
 		fmt.Sprintf("iif lo meta mark and %s == %[1]s drop", mark), d.match(toAddress, "udp")+log+"drop", d.match(toNodePort, "udp")+log+"drop")...)
-	// Dropping a packet in the output hook causes an error in the sender. Route the packet to the
-	// loopback device instead.
+	// Do not drop the packet, because a drop in the output hook causes an error in the sender.
+	// Route the packet to the loopback device instead.
 	away := log + fmt.Sprintf("notrack meta mark set meta mark or %s %s daddr set %s accept", mark, d.family.Header(), loopback(d.family))
 	chain("output-datagrams", knftables.RouteType, knftables.OutputHook, beforeTracking, append(untracked,
 		d.match(toAddress, "udp")+away, d.match(toNodePort, "udp")+away)...)
@@ -102,8 +102,8 @@ func addChains(tx *knftables.Transaction, d receivers) {
 		redirect := fmt.Sprintf(" ct mark set ct mark or %s redirect to :%d", mark, d.connections)
 		chain(name, knftables.NATType, hook, beforeProxy, d.match(toAddress, "tcp")+redirect, d.match(toNodePort, "tcp")+redirect)
 	}
-	// If no process accepts a connection because the node's process has exited, do not reject it:
-	// the client retransmits until a process accepts it.
+	// If no process accepts a connection because the node process has exited, drop the connection
+	// instead of rejecting it: the client retransmits until a process accepts it.
 	tx.Add(&knftables.Chain{Name: "redirected"})
 	for _, rule := range []string{"socket transparent 0 accept", "socket transparent 1 accept", "counter drop"} {
 		tx.Add(&knftables.Rule{Chain: "redirected", Rule: rule})

@@ -57,7 +57,7 @@ func (s stack) idleService(t *testing.T, policed func(context.Context, netip.Add
 	pod = hosttest.NewNamespace(t, "pod")
 	t.Cleanup(pod.Delete)
 	pod.Connect(t, s.node+s.prefix(), s.pod+s.prefix())
-	// A host reaches services through its default route.
+	// On a real host, the default route leads to service addresses. This route replaces it.
 	_, services, _ := net.ParseCIDR(s.services)
 	if err := netlink.RouteAdd(&netlink.Route{Dst: services, Gw: net.ParseIP(s.pod)}); err != nil {
 		t.Fatal(err)
@@ -182,7 +182,7 @@ func testDatagramsWaitForService(t *testing.T, s stack) {
 	pod, client := s.idleService(t, nil)
 	conns := []net.Conn{dial(t, pod, s.udp, join(s.service, 53)), dial(t, pod, s.udp, join(s.service, 53)), dial(t, pod, s.udp, join(s.node, 30053)),
 		dial(t, hosttest.Host(), s.udp, join(s.service, 53)), dial(t, hosttest.Host(), s.udp, join(s.node, 30053))}
-	long := strings.Repeat("long ", 5000) // too long for a single packet
+	long := strings.Repeat("long ", 5000) // too long for one packet
 	send := func() {
 		for i, conn := range conns {
 			for _, text := range []string{fmt.Sprint("first of ", i), fmt.Sprint("second of ", i), long} {
@@ -206,11 +206,11 @@ func testDatagramsWaitForService(t *testing.T, s stack) {
 	waitForEvent(t, client)
 	s.serve(t, client)
 	receive()
-	send() // these datagrams are sent during unidling
+	send() // send these datagrams while the service is being unidled
 	receive()
 }
 
-// echo sends the input of each connection back.
+// echo returns the data that each connection sends.
 func echo(server net.Listener) {
 	for {
 		conn, err := server.Accept()
@@ -224,7 +224,7 @@ func echo(server net.Listener) {
 	}
 }
 
-// echoDatagrams sends each datagram back.
+// echoDatagrams returns each datagram to its sender.
 func echoDatagrams(server net.PacketConn) {
 	buffer := make([]byte, maxDatagram)
 	for {
@@ -240,7 +240,7 @@ func TestConnectionsAreDroppedWithoutProxy(t *testing.T) {
 	pod := hosttest.NewNamespace(t, "pod")
 	pod.Connect(t, "10.128.0.1/24", "10.128.0.2/24")
 	places := map[destination]target{at("172.30.0.1:80", corev1.ProtocolTCP): {}}
-	// Write the table of a process that has exited.
+	// Write a table as if a process had exited without removing it.
 	if err := write(t.Context(), "slipway-idle", receivers{connections: 9, group: 9}, places); err != nil {
 		t.Fatal(err)
 	}

@@ -32,11 +32,11 @@ const (
 // errPoliced means that network policies or egress firewalls can restrict a client's traffic.
 var errPoliced = errors.New("network policies apply; the client must connect again")
 
-// errNoEndpoints means that the service has no endpoints.
+// errNoEndpoints means that the service has no ready endpoints.
 var errNoEndpoints = errors.New("service has no endpoints")
 
-// waker finds endpoints. All connections to a service share one poll and the events that it
-// creates.
+// waker finds endpoints. All connections to a service share one polling loop, and the NeedPods
+// events that it creates.
 type waker struct {
 	proxy  *Proxy
 	flight singleflight.Group
@@ -76,8 +76,8 @@ func (w *waker) endpointFor(ctx context.Context, client netip.Addr, tgt target) 
 	return endpoint, err
 }
 
-// wake polls for endpoints for eventInterval and creates one NeedPods event. If the first caller's
-// ctx is done, the other waiting callers retry.
+// wake polls for endpoints for eventInterval and creates one NeedPods event. If the context of the
+// first caller is done, the other callers, which share its result, retry.
 func (w *waker) wake(ctx context.Context, tgt target) ([]netip.AddrPort, error) {
 	ctx, stop := context.WithTimeout(ctx, eventInterval)
 	defer stop()
@@ -144,7 +144,8 @@ func (p *Proxy) recordEvent(ctx context.Context, tgt target) error {
 		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Service", Namespace: tgt.service.Namespace, Name: tgt.service.Name},
 		Reason:         idling.NeedPods, Message: fmt.Sprintf("The service-port %s:%s needs pods.", tgt.service, tgt.port), Type: corev1.EventTypeNormal,
 		Source: corev1.EventSource{Component: component, Host: p.Host}, FirstTimestamp: now, LastTimestamp: now, Count: 1,
-		// EventTime has microsecond resolution, so the service can be idled again within the same second.
+		// EventTime contains microseconds, because the service can be idled again within the same
+		// second.
 		EventTime: metav1.NewMicroTime(now.Time), ReportingController: component, ReportingInstance: p.Host, Action: "Unidle",
 	}, metav1.CreateOptions{})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // Family is an IP family.
 type Family int
 
-// The zero value is IPv4.
+// IPv4 is the zero value.
 const (
 	IPv4 Family = iota
 	IPv6
@@ -29,7 +29,7 @@ func Of(address netip.Addr) Family {
 // String returns the family's name.
 func (f Family) String() string { return [...]string{"IPv4", "IPv6"}[f] }
 
-// Table returns the nftables table family.
+// Table returns the nftables family of tables for this IP family.
 func (f Family) Table() knftables.Family {
 	return [...]knftables.Family{knftables.IPv4Family, knftables.IPv6Family}[f]
 }
@@ -37,13 +37,13 @@ func (f Family) Table() knftables.Family {
 // Header returns the keyword for header fields, such as `ip` in `ip saddr`.
 func (f Family) Header() string { return [...]string{"ip", "ip6"}[f] }
 
-// Type returns the address type in sets.
+// Type returns the nftables type of addresses in sets.
 func (f Family) Type() string { return [...]string{"ipv4_addr", "ipv6_addr"}[f] }
 
 // Loopback returns the loopback addresses.
 func (f Family) Loopback() string { return [...]string{"127.0.0.0/8", "::1/128"}[f] }
 
-// Redirect returns the match for packets that redirect a sender to another route.
+// Redirect returns the nftables match for ICMP redirects, which direct a sender to another route.
 func (f Family) Redirect() string {
 	return [...]string{"icmp type redirect", "icmpv6 type nd-redirect"}[f]
 }

@@ -12,7 +12,8 @@
 //
 // The nftables table `netdev <name>` has a chain for each pod with a group, and a chain for the
 // VXLAN device. A packet from a pod is copied if it has the pod's source addresses. A packet from
-// the VXLAN device is copied if it comes from the host of its pod, which package vxlan checks.
+// the VXLAN device is copied if its sender is a pod in a group; package vxlan checks that the
+// packet comes from that pod's host.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Enabling Multicast.
 package multicast
@@ -35,7 +36,7 @@ import (
 // Addresses is the range of multicast addresses (RFC 5771).
 const Addresses = "224.0.0.0/4"
 
-// Group is a set of pods that receive each other's packets.
+// Group is a set of pods that receive each other's multicast packets.
 type Group struct {
 	// Local lists the group's pods on this node.
 	Local []Pod
@@ -93,8 +94,8 @@ func (t *Table) Apply(ctx context.Context, groups []Group) error {
 	return nil
 }
 
-// Check discards the recorded content of the table if another program has removed the table, so
-// that the next Apply writes the table again.
+// Check verifies that no other program has removed the table. If the table is missing, Check
+// discards the recorded state, so that the next Apply writes the table again.
 func (t *Table) Check(ctx context.Context) error {
 	chains, err := t.nft.List(ctx, "chains")
 	if err != nil && !knftables.IsNotFound(err) {

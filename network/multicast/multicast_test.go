@@ -24,7 +24,8 @@ func TestMain(m *testing.M) { hosttest.Main(m) }
 // group is the address and port to which the pods send packets.
 const group = "239.1.2.3:5000"
 
-// pod is a network namespace whose frames are checked. It records the packets that it receives.
+// pod is a pod's network namespace, on whose device package spoofcheck checks frames. It records
+// the packets that it receives.
 type pod struct {
 	hosttest.Namespace
 	Pod

@@ -32,8 +32,8 @@ func (p Port) String() string {
 	return strconv.Itoa(int(p.HostPort)) + "/" + p.Protocol
 }
 
-// LeadsTo reports whether the port is forwarded to a pod's address. It is not forwarded if its host
-// address is in the other IP family.
+// LeadsTo reports whether the port is forwarded to a pod's address. A port whose host address is in
+// the other IP family is not forwarded to it.
 func (p Port) LeadsTo(pod netip.Addr) bool {
 	return !p.HostAddress.IsValid() || ipfamily.Of(p.HostAddress) == ipfamily.Of(pod)
 }
@@ -41,9 +41,9 @@ func (p Port) LeadsTo(pod netip.Addr) bool {
 // ErrTaken means that another pod uses the host port.
 var ErrTaken = errors.New("host port is taken by another pod")
 
-// Publish forwards host ports to a pod's address. It ignores ports that cannot be forwarded to the
-// address. It replaces existing elements of the owner, and of owners that no longer exist, in the
-// address's IP family. If one of the ports is in use by a live owner, it returns ErrTaken and
+// Publish forwards host ports to a pod's address. It ignores ports whose host address is in the
+// other IP family. In the address's IP family, it replaces existing elements of the owner, and of
+// owners that no longer exist. If a live owner uses one of the ports, it returns ErrTaken and
 // changes nothing.
 //
 // Calls to Publish and Unpublish for the same table must not overlap, so callers must hold a lock.

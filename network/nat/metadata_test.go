@@ -7,8 +7,8 @@ import (
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 )
 
-// TestPodsReachOnlyDNSOfMetadataServices connects a pod, whose device replaces the bridge, and
-// machines with the addresses of metadata services.
+// TestPodsReachOnlyDNSOfMetadataServices connects a pod to machines that have the addresses of
+// metadata services. The pod's device takes the place of the bridge.
 func TestPodsReachOnlyDNSOfMetadataServices(t *testing.T) {
 	hosttest.Run(t, "sysctl -w net.ipv4.ip_forward=1")
 	pod := hosttest.NewNamespace(t, "pod")
@@ -37,7 +37,7 @@ func TestPodsReachOnlyDNSOfMetadataServices(t *testing.T) {
 				t.Errorf("%s: the pod connects to %s port 80: got error %v", name, network, err)
 			}
 		}
-		// The load balancers of a cloud check pods from such an address.
+		// A cloud's load balancers can check pods from the address of its metadata service.
 		if response, err := n.Ask("tcp4", "10.128.0.2:80"); err != nil || response != "pod "+machine.address {
 			t.Errorf("%s: the pod responds with %q, %v", name, response, err)
 		}

@@ -2,9 +2,9 @@
 // and forwards host ports to pods.
 //
 // The agent maintains the table's chains (Ensure). The CNI plugin adds and removes the host ports
-// of one pod at a time (Publish, Unpublish). A pod is identified by an owner: the name of its
-// device on the host, which is the comment on all of the pod's map elements. Therefore, the table
-// itself identifies the elements to remove with the pod.
+// of one pod at a time (Publish, Unpublish). The comment on a map element is the element's owner:
+// the name of the pod's device on the host. Therefore, the table itself shows which elements to
+// remove with a pod.
 //
 // The table is `ip <name>`, or `ip6 <name>` for IPv6 networks, in addition to kube-proxy's
 // `kube-proxy`. Both tables have chains at the same hooks; the first chain that rewrites a
@@ -66,22 +66,23 @@ const (
 	// pods that no longer exist.
 	maxClients = 1 << 16
 	// maxQueryRate is the maximum number of queries per second from a pod to this host's DNS
-	// server. maxQueryBurst is the number of additional queries that a pod can send in a burst. A
-	// query needs many times more CPU time in the server than in the client, and the server has
-	// precedence over pods.
+	// server. maxQueryBurst is the number of additional queries that a pod can send in a burst. The
+	// rate is limited because a query takes much more CPU time in the server than in the client,
+	// and the server has precedence over pods.
 	maxQueryRate, maxQueryBurst = 2_000, 4_000
 	// maxFlows is the maximum number of a pod's connections, of any protocol, that the kernel
 	// tracks: by default, an eighth of the kernel's table. If the table is full, the new
 	// connections of all pods and of the host are dropped.
 	maxFlows = 32_768
-	// flowShares is the number of shares into which a pod's connections are divided. For each new
-	// connection, the kernel reads the complete list of one share.
+	// flowShares is the number of shares into which a pod's connections are divided. The kernel
+	// reads the complete list of one share for each new connection, so several shares are faster
+	// than a single list.
 	flowShares = 64
 	// maxFlowSets is the maximum total number of shares for all pods.
 	maxFlowSets = 1 << 17
 )
 
-// metadataNetworks lists the networks with the metadata services of clouds: link-local addresses,
+// metadataNetworks lists the networks that contain clouds' metadata services: link-local addresses,
 // and the addresses that some clouds use instead.
 var metadataNetworks = [...]string{
 	ipfamily.IPv4: "169.254.0.0/16, 100.100.100.200, 168.63.129.16, 192.0.0.192",
@@ -137,7 +138,7 @@ func addSets(tx *knftables.Transaction, n Network) {
 	}
 }
 
-// formerChains are the chains of earlier versions.
+// formerChains lists the chains of earlier versions, which Ensure deletes.
 var formerChains = []string{"redirects", "connections", "dns-queries", "flows", "vxlan-input", "vxlan-forward", "vxlan-output"}
 
 func addChains(tx *knftables.Transaction, n Network) {
@@ -182,21 +183,23 @@ func addChains(tx *knftables.Transaction, n Network) {
 		fmt.Sprintf("oifname != { %q, %q } %[3]s saddr %[4]s %[3]s daddr != @%[5]s masquerade", n.Bridge, cmp.Or(n.VXLANDevice, n.Bridge), ip, n.pods(), insideSet),
 	)
 
-	// route_localnet, which the rule for 127.0.0.1 needs, would expose the host's loopback
-	// addresses to pods. Replies are sent to the bridge's address and rewritten later, so they are
-	// not dropped.
+	// The rule for 127.0.0.1 requires route_localnet, which exposes the host's loopback addresses
+	// to pods. This chain drops packets from pods to these addresses. Replies are sent to the
+	// bridge's address and rewritten later, so they are not dropped.
 	guard := append(n.vxlan("iifname != %q udp dport %d fib daddr type local notrack"), fmt.Sprintf("iifname %q %s daddr %s drop", n.Bridge, ip, family.Loopback()))
 	if n.OnlyDevice != "" {
 		guard = append(guard, fmt.Sprintf(`iifname != { %q, %q, "lo" } %s saddr %s counter drop`, n.Bridge, n.OnlyDevice, ip, n.pods()))
 	}
 	chain(base("guard", knftables.FilterType, knftables.PreroutingHook, knftables.RawPriority), guard...)
-	// Pods on one host communicate through the host's routing, in and out of one device. Without
-	// this rule, the kernel would send redirects, and the pods would bypass conntrack.
+	// The host routes packets between its own pods, so they enter and leave through the same
+	// device. Without this rule, the kernel would send redirects, and the pods would bypass
+	// conntrack.
 	chain(base("output-guard", knftables.FilterType, knftables.OutputHook, knftables.RawPriority),
 		append(n.vxlan("oifname != %q udp dport %d notrack"), fmt.Sprintf("oifname %q %s drop", n.Bridge, family.Redirect()))...)
 	chain(base("input", knftables.FilterType, knftables.InputHook, knftables.FilterPriority), n.inputRules()...)
-	// This chain runs before addresses are translated. Only the first packet of a connection counts,
-	// and the kernel calls address translation chains only for that packet.
+	// This chain runs before addresses are translated. It limits the number of connections, so it
+	// needs only the first packet of each connection, and the kernel calls NAT chains only for that
+	// packet.
 	chain(base("new-connections", knftables.NATType, knftables.PreroutingHook, "-150"),
 		fmt.Sprintf("iifname %[1]q ct state new add @%[2]s { %[3]s saddr . jhash %[3]s daddr . th sport . th dport mod %[4]d seed 1 ct count over %[5]d } counter drop",
 			n.Bridge, flowsSet, ip, flowShares, maxFlows/flowShares))
@@ -204,9 +207,9 @@ func addChains(tx *knftables.Transaction, n Network) {
 		append(n.vxlan("udp dport %[2]d iifname %[1]q counter drop", "udp dport %[2]d oifname %[1]q counter drop"), n.metadataRule())...)
 }
 
-// metadataRule returns the rule that rejects packets from pods to the metadata service of a cloud,
-// which would give any pod the credentials of the host. The rule accepts DNS queries, because the
-// resolver of a cloud can have the same address.
+// metadataRule returns the rule that rejects packets from pods to clouds' metadata services. These
+// services would give any pod the host's credentials. The rule accepts DNS queries, because a
+// cloud's resolver can have the same address as its metadata service.
 func (n Network) metadataRule() string {
 	return fmt.Sprintf("iifname %q ct direction original %s daddr { %s } meta l4proto . th dport != { tcp . 53, udp . 53 } counter reject",
 		n.Bridge, n.Family().Header(), metadataNetworks[n.Family()])
@@ -218,16 +221,16 @@ func (n Network) inputRules() []string {
 	rules := []string{
 		fmt.Sprintf("iifname != %q accept", n.Bridge),
 		// Each connection to a host port uses memory of the platform that no pod's limit accounts
-		// for. Closed connections do not count.
+		// for. The count does not include closed connections.
 		fmt.Sprintf("meta l4proto tcp ct state new add @%s { %s saddr ct count over %d } counter drop", clientsSet, ip, maxConnections),
 	}
 	if n.DNSAddress.IsValid() && ipfamily.Of(n.DNSAddress) == n.Family() {
 		rules = append(rules, fmt.Sprintf("%[1]s daddr %[2]s udp dport 53 add @%[3]s { %[1]s saddr limit rate over %[4]d/second burst %[5]d packets } counter drop",
 			ip, n.DNSAddress, queriesSet, maxQueryRate, maxQueryBurst))
 	}
-	// A pod that could reach a host's VXLAN port could send packets on behalf of other pods:
-	// outside the cluster network, its packets have this host's address. Service addresses are
-	// translated before this hook and the forward hook.
+	// A pod that could reach a host's VXLAN port could send packets on behalf of other pods,
+	// because its packets have this host's address outside the cluster network. Service addresses
+	// are translated before this hook and the forward hook.
 	return append(rules, n.vxlan("udp dport %[2]d counter drop")...)
 }
 
@@ -242,7 +245,7 @@ func (n Network) vxlan(formats ...string) (rules []string) {
 }
 
 // Delete deletes tables. It ignores missing tables. On a host without the nft program, Delete is a
-// no-op, because Slipway cannot have created tables there.
+// no-op, because Slipway cannot have created tables without it.
 func Delete(ctx context.Context, tables ...Table) error {
 	var errs []error
 	for _, t := range tables {

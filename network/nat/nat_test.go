@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
-// TestQueriesOfPodAreLimited sends many datagrams to the DNS server. The loopback device replaces
-// the bridge.
+// TestQueriesOfPodAreLimited sends many datagrams to the DNS server. The loopback device takes the
+// place of the bridge.
 func TestQueriesOfPodAreLimited(t *testing.T) {
 	const address, number = "169.254.20.10", 50_000
 	must := func(err error) {
@@ -48,7 +48,7 @@ func TestQueriesOfPodAreLimited(t *testing.T) {
 	defer client.Close()
 	start := time.Now()
 	for range number {
-		_, _ = client.Write([]byte("query")) // dropped datagrams are errors
+		_, _ = client.Write([]byte("query")) // a dropped datagram causes an error
 	}
 	most := maxQueryBurst + int(time.Since(start).Seconds()+1)*maxQueryRate
 	server.Close()

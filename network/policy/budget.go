@@ -9,7 +9,7 @@ import (
 )
 
 // The budget for one user's projects is minWork, plus workPerPod for each pod and project in the
-// cluster, because a selector might have to be compared with all of them. The unit of work is a
+// cluster, because every selector might have to be compared with all of them. The unit of work is a
 // rule, an element, or a comparison of a selector with labels.
 const (
 	minWork    = 20_000
@@ -27,7 +27,7 @@ func (b *budget) spend(work int) { b.remaining -= work }
 
 func (b *budget) exhausted() bool { return b.remaining < 0 }
 
-// spendOnSet counts the work for a set, but only once.
+// spendOnSet counts the work for a set the first time that a rule uses the set.
 func (b *budget) spendOnSet(name string, work int) {
 	if !b.sets[name] {
 		b.sets[name] = true
@@ -100,8 +100,8 @@ func values(selector *metav1.LabelSelector) int {
 	return count
 }
 
-// valuesPerComparison is the cost factor for selector values: comparing this many values takes as
-// long as the rest of the comparison with an object.
+// valuesPerComparison is the number of selector values whose comparison takes as long as the rest
+// of the comparison with an object.
 const valuesPerComparison = 8
 
 // comparisons returns the work needed to compare a selector with count objects.

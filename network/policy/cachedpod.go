@@ -14,13 +14,13 @@ import (
 // cachedPod contains the fields of a pod that policies depend on. The cache contains all pods of
 // the cluster, and a corev1.Pod without any values is four times as large.
 type cachedPod struct {
-	metav1.ObjectMeta // without the fields that do not matter
+	metav1.ObjectMeta // only the fields that policies depend on
 
 	node string
 	// address is the first address in the pod's status, and second is the address in the other IP
 	// family. They are invalid if the pod does not have them yet.
 	address, second netip.Addr
-	ports           map[portName]int32 // by name; nil if the pod names no ports
+	ports           map[portName]int32 // by name; nil if the pod has no named ports
 	hostNetwork     bool
 	ended           bool
 }
@@ -55,7 +55,7 @@ func (p *cachedPod) addresses() []netip.Addr {
 	return slices.DeleteFunc([]netip.Addr{p.address, p.second}, func(a netip.Addr) bool { return !a.IsValid() })
 }
 
-// describe returns the pod without addresses.
+// describe returns the pod as part of a snapshot, without addresses.
 func (p *cachedPod) describe(local bool) pod {
 	return pod{namespace: p.Namespace, labels: p.Labels, ports: p.ports, local: local}
 }

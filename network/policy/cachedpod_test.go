@@ -13,7 +13,7 @@ import (
 // TestCachedPodsAreSmall checks the size of a cached pod, because each node caches all pods of the
 // cluster.
 func TestCachedPodsAreSmall(t *testing.T) {
-	if got := unsafe.Sizeof(cachedPod{}); got > 352 { // a size class of the allocator
+	if got := unsafe.Sizeof(cachedPod{}); got > 352 { // one of the size classes of Go's allocator
 		t.Errorf("a pod in the cache takes %d bytes", got)
 	}
 }

@@ -14,15 +14,15 @@ import (
 // compiler compiles a snapshot into a ruleset.
 type compiler struct {
 	snapshot
-	// inNamespace contains the pods of each project. It also contains the project "default" if it
-	// has no pods, because peers select its hosts.
+	// inNamespace contains the pods of each project. It contains the project "default" even if that
+	// project has no pods, because a peer that selects the project also selects the hosts.
 	inNamespace map[string][]pod
 	result      *ruleset
 	// chainsOf maps, for each direction, the pods on this node to the chains of the policies that
 	// select them.
 	chainsOf map[direction]map[netip.Addr][]string
-	// sets contains all sets of peers and ports created so far, with the work that each of them
-	// took.
+	// sets contains all sets of peers and ports created so far, with the work that creating each of
+	// them took.
 	sets map[string]measuredSet
 	// budget is the budget of the current project's owner, and draft is the current project's part
 	// of the ruleset.
@@ -30,7 +30,7 @@ type compiler struct {
 	draft  *draft
 }
 
-// measuredSet is a set with the work that it took, in budget units.
+// measuredSet is a set with the work that creating it took, in budget units.
 type measuredSet struct {
 	set
 	work int
@@ -40,7 +40,7 @@ type measuredSet struct {
 
 // draft is one project's part of a ruleset.
 type draft struct {
-	sets     map[string]bool // names
+	sets     map[string]bool // names of the project's sets
 	chains   map[string]chain
 	chainsOf map[direction]map[netip.Addr][]string
 }
@@ -66,7 +66,7 @@ func compile(s snapshot) *ruleset {
 		snapshot: s, inNamespace: s.byNamespace(), result: newRuleset(s.family), sets: map[string]measuredSet{},
 		chainsOf: map[direction]map[netip.Addr][]string{egress: {}, ingress: {}},
 	}
-	// Peers that select the project "default" also select the hosts, even if the project has no pods.
+	// Peers that select the project "default" also select the hosts, even if it has no pods.
 	c.inNamespace[metav1.NamespaceDefault] = c.inNamespace[metav1.NamespaceDefault]
 	projects := s.projects()
 	budgets := s.budgets(projects)
@@ -127,7 +127,7 @@ func (c *compiler) add(policy *networkingv1.NetworkPolicy) {
 	}
 	selector, err := metav1.LabelSelectorAsSelector(&policy.Spec.PodSelector)
 	if err != nil {
-		selector = labels.Everything() // the API server accepts no such policy; isolate the project
+		selector = labels.Everything() // the API server rejects invalid selectors; isolate the project
 	}
 	var selected []netip.Addr
 	for _, p := range c.inNamespace[policy.Namespace] {
@@ -179,7 +179,7 @@ func (c *compiler) isolate(d direction, address netip.Addr, policies []string) {
 }
 
 // openSet contains this node's pods whose incoming packets no network policy restricts. It exists
-// while the cluster has network policies. No rule uses it (see Isolation).
+// while the cluster has network policies. No rule refers to the set; Isolation reads it.
 const openSet = "open-pods"
 
 func (c *compiler) addOpen() {

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// shop returns a cluster with two projects, with pods on this node and pods on another node. The
+// shop returns a cluster that has two projects with pods on this node and on another node. The
 // project "default" has no pods.
 func shop() snapshot {
 	http := map[portName]int32{{"tcp", "http"}: 8080}
@@ -276,7 +276,7 @@ func TestRulesWithEqualSelectorsCountOnce(t *testing.T) {
 		policy.Name = fmt.Sprint("copy-", i)
 		s.policies = append(s.policies, policy)
 	}
-	// The sets are those of the rules, those of each ruleset, and openSet.
+	// The ruleset contains one set for each rule, the sets of every ruleset, and openSet.
 	if r := compile(s); len(r.closed) != 0 || len(r.sets) != rules+len(newRuleset(ipfamily.IPv4).sets)+1 {
 		t.Errorf("%d sets, closed projects: %v", len(r.sets), r.closed)
 	}

@@ -11,8 +11,9 @@ import (
 // direct returns this node's pods that can have direct connections to pods on other nodes. Direct
 // connections bypass the rules (see vxlan.Local).
 //
-// Egress firewalls and egress addresses do not matter, because they apply only to packets to other
-// machines. In multitenant mode, the programs check the networks of both pods, as the rules do.
+// Egress firewalls and egress addresses do not affect direct connections, because they apply only
+// to packets that leave the pod network. In multitenant mode, the programs check the networks of
+// both pods, as the rules do.
 //
 // find returns a pod in the cache, or nil. If isEnabled is false, only existing connections are
 // direct.
@@ -21,7 +22,7 @@ func direct(local []cni.Pod, find func(cni.Pod) *cachedPod, rules *ruleset, isEn
 	for _, l := range local {
 		p := find(l)
 		if p == nil || !devices.Have(l) || !l.Address.Is4() {
-			continue // the pod's labels and annotations are not known yet
+			continue // for example, the cache does not contain the pod's labels and annotations yet
 		}
 		rights := vxlan.AllRights
 		if _, isolated := rules.pods[egress][l.Address]; isolated {
@@ -30,7 +31,7 @@ func direct(local []cni.Pod, find func(cni.Pod) *cachedPod, rules *ruleset, isEn
 		if _, isolated := rules.pods[ingress][l.Address]; isolated {
 			rights &^= vxlan.RightAccept | vxlan.RightKeepAccepted
 		}
-		// The queues that limit a pod's bandwidth are not on the direct path.
+		// Direct connections would bypass the queues that limit a pod's bandwidth.
 		isLimited := p.Annotations[podbandwidth.Ingress] != "" || p.Annotations[podbandwidth.Egress] != ""
 		if !isEnabled || isLimited {
 			rights &^= vxlan.RightOpen | vxlan.RightAccept
@@ -43,8 +44,9 @@ func direct(local []cni.Pod, find func(cni.Pod) *cachedPod, rules *ruleset, isEn
 	return pods
 }
 
-// moved returns the rights with which existing connections move to the stack. Connections that a
-// policy checks do not move.
+// moved replaces the rights to continue existing connections with the rights to move them to the
+// stack. If a policy checks connections, the pod has no right to continue them, so they do not
+// move.
 func moved(rights vxlan.Rights) vxlan.Rights {
 	if rights&vxlan.RightKeepOpened != 0 {
 		rights ^= vxlan.RightKeepOpened | vxlan.MoveOpened

@@ -38,8 +38,8 @@ func exitSets(f ipfamily.Family) map[string]set {
 }
 
 // addExits marks the packets of projects with egress addresses. The mark determines the path on
-// which they leave the cluster. If a project has no egress address in the IP family, its packets
-// cannot leave the cluster.
+// which a packet leaves the cluster. If a project has no egress address in the IP family, its
+// packets cannot leave the cluster.
 func (c *compiler) addExits() {
 	if len(c.exits) == 0 {
 		return
@@ -113,8 +113,8 @@ func exitChains(n Networks) []baseChain {
 	}
 }
 
-// exits returns the exits of projects with egress addresses. It returns nil in the network mode
-// without isolation.
+// exits returns the exits of projects with egress addresses. It returns nil if the network plugin
+// does not isolate projects (networkplugin.Subnet).
 func (o *objects) exits(alive func(host string) bool) map[string]egressip.Exit {
 	if o.plugin() == networkplugin.Subnet {
 		return nil
@@ -132,8 +132,8 @@ func (o *objects) exits(alive func(host string) bool) map[string]egressip.Exit {
 	return egressip.Assign(hosts, projects, alive)
 }
 
-// hostsOf returns the hosts of projects that use more than one host, as a map from the hosts' names
-// to their addresses in the pod network.
+// hostsOf returns the hosts of projects that use more than one host. It maps the hosts' names to
+// their addresses in the pod network.
 func (o *objects) hostsOf(exits map[string]egressip.Exit) map[string]netip.Addr {
 	hosts := map[string]netip.Addr{}
 	for _, exit := range exits {
@@ -150,8 +150,8 @@ func (o *objects) hostsOf(exits map[string]egressip.Exit) map[string]netip.Addr 
 	return hosts
 }
 
-// addExits adds to networks the exits of this node's pods at other hosts, and the marks of projects
-// whose packets leave the cluster at this node.
+// addExits adds two kinds of entries to networks: the exits of this node's pods at other hosts, and
+// the marks of projects whose packets leave the cluster at this node.
 func (e *Enforcer) addExits(networks *vxlan.Networks, exits map[string]egressip.Exit, local []cni.Pod) {
 	networks.Exits, networks.Gates = map[netip.Addr]vxlan.Exit{}, map[uint32]uint32{}
 	for _, exit := range exits {
@@ -170,7 +170,7 @@ func (e *Enforcer) addExits(networks *vxlan.Networks, exits map[string]egressip.
 }
 
 // release removes the routing rule of each IP family in which no project has egress addresses. Call
-// it when no packets have the rule's mark anymore.
+// it only after all packets have lost the rule's mark.
 func (s *enforcement) release(exits map[string]egressip.Exit) {
 	for _, t := range s.tables {
 		if family := t.networks.family(); !leaves(exits, family) {
@@ -203,11 +203,11 @@ func (s *enforcement) hold(exits map[string]egressip.Exit) error {
 	}
 	object, exists, err := s.objects.hostSubnets.GetStore().GetByKey(s.NodeName)
 	if err != nil || !exists {
-		return nil //nolint:nilerr // the control plane has not created it yet
+		return nil //nolint:nilerr // the control plane has not created the HostSubnet yet
 	}
 	node, err := netip.ParseAddr(object.(*networkv1.HostSubnet).HostIP)
 	if err != nil {
-		return nil //nolint:nilerr // the API server accepts no such object
+		return nil //nolint:nilerr // unreachable, because the API server validates the address
 	}
 	var addresses []netip.Addr
 	for _, t := range s.tables {

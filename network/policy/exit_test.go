@@ -67,7 +67,7 @@ func TestExternalTrafficOfProjectHasEgressAddress(t *testing.T) {
 	const first, second = "198.51.100.77", "198.51.100.78"
 	f.egress([]string{first}, nil)
 	f.start()
-	f.waitForSource("web", "") // no host has the address
+	f.waitForSource("web", "") // the address is not assigned to a host
 	f.waitForSource("till", f.address["till"])
 
 	f.egress([]string{first}, []string{first, second})
@@ -86,10 +86,10 @@ func TestExternalTrafficOfProjectHasEgressAddress(t *testing.T) {
 	f.waitForSource("web", first)
 	f.start()
 
-	// A socket that was opened before a change gets the new source address, and is not cut off.
+	// After a change, a socket that is already open uses the new source address and keeps working.
 	var conn net.Conn
 	f.pods["web"].Do(t, func() (err error) {
-		conn, err = net.Dial("udp4", "198.51.100.2:80") // the source of the responses
+		conn, err = net.Dial("udp4", "198.51.100.2:80") // the source address of the responses
 		return err
 	})
 	defer conn.Close()
@@ -98,7 +98,7 @@ func TestExternalTrafficOfProjectHasEgressAddress(t *testing.T) {
 		f.waitForSource("web", want)
 		eventually.Equal(t, "source address of an open sender", func() string {
 			buffer := make([]byte, 64)
-			_, _ = conn.Write([]byte("?")) // without a response, there is no source address
+			_, _ = conn.Write([]byte("?")) // the response contains the source address
 			_ = conn.SetReadDeadline(time.Now().Add(time.Second))
 			size, _ := conn.Read(buffer)
 			return strings.TrimPrefix(string(buffer[:size]), "outside ")

@@ -95,14 +95,14 @@ func TestEachFamilyHasItsOwnEgressAddress(t *testing.T) {
 	f.waitForSource("web", "")
 	f.waitForSecond("web", egressSecond)
 	f.egress([]string{egressSecond}, []string{first})
-	f.waitForSecond("web", "") // no host has the address
+	f.waitForSecond("web", "") // the address is not assigned to a host
 	f.egress(nil, nil)
 	f.waitForSecond("web", own)
 	eventually.Equal(t, "egress address of the host", held, "")
 	eventually.True(t, "rules without table "+exitTable, func() bool { return !strings.Contains(rules(), exitTable) })
 
-	// An address of another segment, and an address that an administrator has added, stay as they
-	// are.
+	// The component does not assign an address that is in another segment, and does not remove an
+	// address that an administrator assigned.
 	hosttest.Run(t, "ip address add "+egressSecond+"/128 dev to-outside nodad preferred_lft 0")
 	f.egress([]string{foreignSecond}, []string{foreignSecond})
 	eventually.True(t, "event", func() bool {

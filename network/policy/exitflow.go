@@ -16,10 +16,11 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// forgetFlows makes the kernel forget connections to outside addresses whose source address is
-// wrong after a change of exits. The kernel translates the source address of a connection only when
-// it is opened. The last chain of exitChains drops all packets with another address. Therefore, a
-// sender of datagrams that never pauses could otherwise never reach its destination again.
+// forgetFlows makes the kernel forget connections to addresses outside the cluster whose source
+// address is wrong after a change of exits. The kernel chooses the translated source address of a
+// connection only when the connection is opened, and the last chain of exitChains drops all packets
+// with a wrong source address. Therefore, a program that sends datagrams without a pause could
+// otherwise never reach its destination again.
 //
 // It is a no-op if the exits are the same as in the last call.
 func (s *enforcement) forgetFlows(exits map[string]egressip.Exit, local []cni.Pod) error {
@@ -54,8 +55,8 @@ func (s *enforcement) forgetFlows(exits map[string]egressip.Exit, local []cni.Po
 	return nil
 }
 
-// sources maps the pods of projects that have or had egress addresses to the addresses to which
-// this host translates them.
+// sources maps pods to the source addresses that this host gives to their packets. It contains only
+// the pods of projects that have or had egress addresses.
 func (s *enforcement) sources(exits map[string]egressip.Exit, snapshot snapshot) map[netip.Addr]netip.Addr {
 	projects := maps.Clone(s.exits)
 	if projects == nil {
@@ -67,7 +68,8 @@ func (s *enforcement) sources(exits map[string]egressip.Exit, snapshot snapshot)
 		if _, isAffected := projects[p.namespace]; !isAffected {
 			continue
 		}
-		// Without an exit, all connections have a wrong address.
+		// If the project no longer has an exit, the source addresses of all its connections are
+		// wrong.
 		sources[p.address] = netip.Addr{}
 		exit, exists := exits[p.namespace]
 		family := ipfamily.Of(p.address)
@@ -76,7 +78,7 @@ func (s *enforcement) sources(exits map[string]egressip.Exit, snapshot snapshot)
 		case exists && len(held) > 0 && (exit.Paths[family].Host == s.NodeName || !p.local):
 			sources[p.address] = held[0]
 		case exists:
-			sources[p.address] = p.address // the host with the address translates it
+			sources[p.address] = p.address // another host translates the address
 		}
 	}
 	return sources
@@ -86,14 +88,15 @@ func (s *enforcement) sources(exits map[string]egressip.Exit, snapshot snapshot)
 // implements netlink.CustomConntrackFilter.
 type staleFlows struct {
 	networks Networks
-	// sources maps pods to the addresses to which this host translates them.
+	// sources maps pods to the source addresses that this host gives to their packets.
 	sources map[netip.Addr]netip.Addr
-	// kept contains the destinations whose connections are never translated: this host's addresses,
-	// and the platform's services.
+	// kept contains destinations for which the source address is never translated: this host's
+	// addresses, and the platform's services.
 	kept map[netip.Addr]bool
 }
 
-// MatchConntrackFlow reports whether the kernel deletes the entry.
+// MatchConntrackFlow implements netlink.CustomConntrackFilter. The kernel deletes the entries for
+// which it returns true.
 func (s staleFlows) MatchConntrackFlow(flow *netlink.ConntrackFlow) bool {
 	source, isAffected := s.sources[fromIP(flow.Forward.SrcIP)]
 	service, target := fromIP(flow.Forward.DstIP), fromIP(flow.Reverse.SrcIP)

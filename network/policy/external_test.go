@@ -55,8 +55,8 @@ func (f *fixture) firewall(name string, rules ...string) {
 	f.must(err)
 }
 
-// external waits until a pod can reach exactly the given addresses of outside machines and of its
-// node.
+// external waits until the addresses of outside machines and of the pod's node that a pod can reach
+// are exactly the given addresses.
 func (f *fixture) external(pod, want string) {
 	f.Helper()
 	addresses := []string{"203.0.113.1:80", "203.0.113.2:80", "203.0.113.2:53", "198.51.100.1:80", "198.51.100.1:53"}
@@ -103,7 +103,7 @@ func TestFirewallIsEnforcedAsItChanges(t *testing.T) {
 	if _, err := f.pods["web"].Ask("tcp4", f.address["till"]+":80"); err != nil {
 		t.Errorf("a pod of the cluster: %v", err)
 	}
-	f.firewall("default", "Deny 0.0.0.0/0", "Allow 203.0.113.1/32") // the first matching rule decides
+	f.firewall("default", "Deny 0.0.0.0/0", "Allow 203.0.113.1/32") // the first matching rule applies
 	f.external("web", "198.51.100.1:53")
 	f.firewall("default", "Deny 203.0.113.2/32", "Deny 198.51.100.0/24")
 	f.external("web", "203.0.113.1:80 198.51.100.1:53")
@@ -261,7 +261,7 @@ func TestAddressesOfNamesAreAllowedBeforeTheResponse(t *testing.T) {
 	f.external("web", "203.0.113.1:80 198.51.100.1:53")
 	f.nft("delete table ip " + f.enforcer.Table)
 	f.stop()
-	f.start() // the table is written again, by the process that has the addresses
+	f.start() // the process has the addresses, so it can write the table again
 	f.external("web", "203.0.113.1:80 198.51.100.1:53")
 }
 

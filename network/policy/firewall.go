@@ -142,7 +142,7 @@ func (c *compiler) firewallRules(egress []networkv1.EgressNetworkPolicyRule) (ru
 	return rules
 }
 
-// firewallRun returns the nftables rules for a run of rules of one type.
+// firewallRun returns the nftables rules for a run of firewall rules that have the same type.
 func (c *compiler) firewallRun(kind networkv1.EgressNetworkPolicyRuleType, run []networkv1.EgressNetworkPolicyRule) (rules []string) {
 	verdict, onlyUnicast := denyRule, ""
 	if kind == networkv1.EgressNetworkPolicyRuleAllow {
@@ -169,14 +169,15 @@ func (c *compiler) firewallRun(kind networkv1.EgressNetworkPolicyRuleType, run [
 	return append(rules, fmt.Sprintf("%s daddr %s %s", c.family.Header(), literal(networks), verdict))
 }
 
-// linkAddresses returns the link-local addresses and the addresses of cloud metadata services.
+// linkAddresses returns the link-local addresses, and the IPv6 addresses of clouds' metadata
+// services.
 func linkAddresses(f ipfamily.Family) string {
 	return [...]string{"169.254.0.0/16", "{ fe80::/10, fd00:ec2::254, fd20:ce::254 }"}[f]
 }
 
 // selected returns the network that a rule selects in the IP family. A rule that denies all IPv4
-// addresses also denies all IPv6 addresses, because it is meant to block all of the project's
-// connections to servers outside the cluster.
+// addresses also denies all IPv6 addresses, because its purpose is to block all connections to
+// servers outside the cluster.
 func (c *compiler) selected(kind networkv1.EgressNetworkPolicyRuleType, selector string) string {
 	selector = cmp.Or(correctedCIDRs[selector], selector)
 	if kind == networkv1.EgressNetworkPolicyRuleDeny && selector == ipfamily.IPv4.Everything() {
@@ -185,7 +186,7 @@ func (c *compiler) selected(kind networkv1.EgressNetworkPolicyRuleType, selector
 	return selector
 }
 
-// correctedCIDRs maps networks to the networks that OpenShift 3.11 uses instead.
+// correctedCIDRs maps networks that OpenShift 3.11 replaces to their replacements.
 var correctedCIDRs = map[string]string{"0.0.0.0/32": "0.0.0.0/0"}
 
 // canonicalName returns the canonical form of a firewall's DNS name, which is used for comparisons.

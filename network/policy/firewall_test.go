@@ -110,7 +110,8 @@ func TestFirewallsOfUnknownPodsAreEnforced(t *testing.T) {
 	}
 }
 
-// allows is a reference model of a firewall: the first rule that contains the address applies.
+// allows is the reference implementation of a firewall: the first rule that contains the address
+// applies.
 func allows(policy *networkv1.EgressNetworkPolicy, names map[string][]netip.Addr, address netip.Addr) bool {
 	for _, rule := range policy.Spec.Egress {
 		matches := slices.Contains(names[rule.To.DNSName], address)
@@ -124,8 +125,8 @@ func allows(policy *networkv1.EgressNetworkPolicy, names map[string][]netip.Addr
 	return true
 }
 
-// passes evaluates compiled rules, which include the content of sets, for an address that is not
-// link-local.
+// passes evaluates compiled rules, in which set names are replaced by the sets' content, for an
+// address that is not link-local.
 func passes(rules string, address netip.Addr) bool {
 	for _, rule := range strings.Split(rules, "\n") {
 		fields := strings.FieldsFunc(rule, func(r rune) bool { return strings.ContainsRune(" ,[]{}", r) })

@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// FuzzPolicy verifies that a policy's rules contain only nft syntax that the compiler writes, even
-// if the API server accepted any text. This is important because the node passes the rules to nft
-// as a script.
+// FuzzPolicy verifies that no text in a policy can add other nft syntax to the rules, even if the
+// API server accepted any text. This is important because the node passes the rules to nft as a
+// script.
 func FuzzPolicy(f *testing.F) {
 	f.Add("10.0.0.0/8", "10.1.0.0/16", "http", "team", "blue", int32(80), int32(90), byte(0))
 	f.Add("0.0.0.0/0", "", "", "", "", int32(-1), int32(0), byte(1))
@@ -63,7 +63,7 @@ func FuzzPolicy(f *testing.F) {
 	})
 }
 
-// FuzzFirewall verifies the same for egress firewalls.
+// FuzzFirewall verifies that no text in an egress firewall can add other nft syntax to the rules.
 func FuzzFirewall(f *testing.F) {
 	f.Add("10.0.0.0/8", "www.foo.com", "Allow", "Deny", true)
 	f.Add("0.0.0.0/32", "*.Foo.com.", "Deny", "Allow", false)

@@ -11,14 +11,15 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// gatewaySet contains the addresses of nodes that only the cluster uses: the gateways of their pods
-// in the pod network. At these addresses, a pod can reach the same ports as at the node's other
-// addresses. These include node ports, through which a pod on another node reaches any external
-// address. Therefore, firewalls apply to these addresses, although they are in the pod network.
+// gatewaySet contains the nodes' addresses that only the cluster uses, such as the gateways of
+// their pods in the pod network. At these addresses, a pod can reach the same ports as at a node's
+// other addresses. The ports include node ports, through which a pod on another node can reach any
+// external address. Therefore, firewalls apply to these addresses, although the gateways are in the
+// pod network.
 const gatewaySet = "gateways"
 
-// gateways returns the addresses of nodes that only the cluster uses, with the other addresses of
-// these nodes.
+// gateways maps the nodes' addresses that only the cluster uses to the nodes' other addresses. node
+// is the name of this node.
 func (o *objects) gateways(node string) map[netip.Addr][]netip.Addr {
 	gateways := map[netip.Addr][]netip.Addr{}
 	for _, object := range o.hostSubnets.GetStore().List() {
@@ -41,7 +42,8 @@ func (o *objects) gateways(node string) map[netip.Addr][]netip.Addr {
 	return gateways
 }
 
-// gatewaysIn returns the gateways in an IP family, with the other addresses in this family.
+// gatewaysIn returns the gateways in an IP family, with their nodes' other addresses in this
+// family.
 func gatewaysIn(f ipfamily.Family, gateways map[netip.Addr][]netip.Addr) map[netip.Addr][]netip.Addr {
 	result := map[netip.Addr][]netip.Addr{}
 	for gateway, addresses := range gateways {
@@ -61,8 +63,8 @@ func (c *compiler) addGateways() {
 	c.result.sets[gatewaySet] = set{kind: c.family.Type(), elements: elements}
 }
 
-// withGateways adds the gateways of the nodes that have another address in the networks. A rule of
-// a firewall that names a node thus applies to all addresses of the node.
+// withGateways adds the gateways of nodes that have another address in the networks. As a result, a
+// firewall rule that names a node applies to all of the node's addresses.
 func (c *compiler) withGateways(networks []netip.Prefix) []netip.Prefix {
 	result := slices.Clone(networks)
 	for gateway, addresses := range c.gateways {

@@ -10,12 +10,12 @@ import (
 	"github.com/slipway-platform/slipway/network/egressip"
 )
 
-// hostSet is the set of the addresses with which hosts send packets to pods. It also contains the
-// subnets of hosts that are not nodes.
+// hostSet is the name of the set that contains the addresses from which hosts send packets to pods.
+// It also contains the subnets of hosts that are not nodes.
 const hostSet = "hosts"
 
-// hostAddresses returns the content of hostSet. It does not depend on users' objects, so it costs
-// users no work.
+// hostAddresses returns the content of hostSet. Users' objects do not affect its size, so its work
+// is not part of a user's budget.
 func (s snapshot) hostAddresses() measuredSet {
 	result := measuredSet{set: set{kind: s.family.Type(), interval: true, comment: "hosts of the cluster", elements: map[string]bool{}}}
 	for _, host := range widest(slices.Clone(s.hosts)) {
@@ -25,7 +25,7 @@ func (s snapshot) hostAddresses() measuredSet {
 }
 
 // hostAddresses returns each node's addresses, and the subnets of hosts that are not nodes. A node
-// sends packets through VXLAN with its address in the pod network, and other packets with the
+// sends packets through VXLAN from its address in the pod network, and other packets from the
 // address at which other hosts reach it.
 func (o *objects) hostAddresses() (addresses []netip.Prefix) {
 	var nodes, others []netip.Prefix
@@ -38,7 +38,8 @@ func (o *objects) hostAddresses() (addresses []netip.Prefix) {
 		case host.Annotations[networkv1.NodeUIDAnnotation] != "":
 			nodes = append(nodes, subnet.Masked())
 			for _, address := range egressip.HostAddresses(host) {
-				// Such an address would give the pod that has it the rights of a host.
+				// Skip addresses in the pod network: the pod with the address would have the rights
+				// of a host.
 				if !slices.ContainsFunc(o.podNetworks, func(n netip.Prefix) bool { return n.Contains(address) }) {
 					add(address)
 				}

@@ -17,8 +17,8 @@ const multicastEnabled = "true"
 // multicastGroups returns the multicast group of each project that has multicast enabled.
 //
 // In multitenant mode, the projects that share a network ID form a group, and multicast is enabled
-// if it is enabled in all of them. Projects with ID 0 form a group too: they exchange no multicast
-// packets with other projects. In network policy mode, each project is a separate group.
+// if it is enabled in all of them. The projects with ID 0 form a separate group, which exchanges no
+// multicast packets with other projects. In network policy mode, each project is a separate group.
 func (o *objects) multicastGroups(plugin string) map[string]string {
 	groups, disabled := map[string]string{}, map[string]bool{}
 	if plugin == networkplugin.Subnet {
@@ -46,7 +46,7 @@ func (o *objects) multicastGroups(plugin string) map[string]string {
 	return groups
 }
 
-// deliver makes the kernel deliver multicast within groups.
+// deliver makes the kernel deliver multicast packets within groups.
 func (s *enforcement) deliver(ctx context.Context) error {
 	groups := s.objects.multicastGroups(s.plugin)
 	if len(groups) == 0 {

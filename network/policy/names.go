@@ -15,11 +15,11 @@ import (
 
 const (
 	// keepPeriod is the minimum time for which a name keeps an address after the last DNS response
-	// that contains the address. Keeping the address protects open connections. Source: OpenShift 3.11
-	// Cluster Administration, 7.3.3.1.
+	// that contains the address. Keeping the address protects open connections. Source: OpenShift
+	// 3.11 Cluster Administration, 7.3.3.1.
 	keepPeriod = 30 * time.Minute
-	// maxAddresses is the maximum number of addresses per name. If it is exceeded, the address whose
-	// last response is the oldest is removed.
+	// maxAddresses is the maximum number of addresses per name. If a name exceeds it, the address
+	// whose last response is the oldest is removed.
 	maxAddresses = 4096
 	// observeTimeout is the maximum time for which a DNS response waits for the kernel.
 	observeTimeout = 5 * time.Second
@@ -34,8 +34,8 @@ type Names struct {
 	IPv6 bool
 
 	now      func() time.Time
-	requests chan chan<- error // the Enforcer writes the sets
-	changes  chan struct{}     // has a value after a change of the names
+	requests chan chan<- error // requests to the Enforcer to write the sets
+	changes  chan struct{}     // receives a value after the names change
 
 	mutex sync.Mutex
 	names map[string]map[netip.Addr]*nameAddress

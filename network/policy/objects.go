@@ -30,7 +30,7 @@ type objects struct {
 	firewalls, netNamespaces   cache.SharedIndexInformer
 	clusterNetworks            cache.SharedIndexInformer
 	hostSubnets                cache.SharedIndexInformer
-	services                   cache.SharedIndexInformer // in platform namespaces
+	services                   cache.SharedIndexInformer // services in platform namespaces
 
 	factory  informers.SharedInformerFactory // for pods, namespaces and policies
 	platform informers.SharedInformerFactory // for services
@@ -38,7 +38,7 @@ type objects struct {
 
 	dualStack   dualstack.Networks
 	podNetworks []netip.Prefix // in both IP families
-	resolver    netip.Addr     // of the node's DNS server
+	resolver    netip.Addr     // address of the node's DNS server
 }
 
 func newObjects(client kubernetes.Interface, network networkclient.Interface) *objects {
@@ -112,8 +112,8 @@ func (o *objects) netID(project string) (id uint32, exists bool) {
 	return namespace.NetID, o.isCurrent(namespace)
 }
 
-// isCurrent reports whether a NetNamespace belongs to the current project with its name, rather
-// than to a deleted project.
+// isCurrent reports whether a NetNamespace belongs to the project that now has its name, rather
+// than to a deleted project with the same name.
 func (o *objects) isCurrent(namespace *networkv1.NetNamespace) bool {
 	project, exists, err := o.namespaces.GetStore().GetByKey(namespace.Name)
 	return err != nil || !exists || networkplugin.BelongsTo(namespace.Annotations, project.(*corev1.Namespace).UID)
@@ -150,9 +150,8 @@ func (o *objects) watch() (<-chan struct{}, error) {
 	return changes, nil
 }
 
-// relevant reports whether an update to an object can affect the rules. Most pod updates cannot
-// affect the rules, because they change only fields that the cache does not keep, such as
-// conditions.
+// relevant reports whether an update to an object can affect the rules. Most pod updates cannot,
+// because they change only fields that the cache does not contain, such as conditions.
 func relevant(old, new any) bool {
 	before, isPod := old.(*cachedPod)
 	return !isPod || !before.equals(new.(*cachedPod))
@@ -179,9 +178,9 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// find returns a pod on this node, or nil if the cache does not contain it. A static pod has a
-// different UID in the API: the UID of its mirror pod, whose annotation contains the UID of the
-// static pod.
+// find returns a pod on this node, or nil if the cache does not contain it. For a static pod, the
+// cache contains the mirror pod. The mirror pod has a different UID, and its annotation contains
+// the static pod's UID.
 func (o *objects) find(local cni.Pod) *cachedPod {
 	existing, exists, err := o.pods.GetStore().GetByKey(local.Namespace + "/" + local.Name)
 	if err != nil || !exists {
@@ -194,8 +193,7 @@ func (o *objects) find(local cni.Pod) *cachedPod {
 	return p
 }
 
-// snapshot returns the state of the cluster. Of this node's pods, it contains only the pods that
-// have an address.
+// snapshot returns the state of the cluster. It omits this node's pods that have no address.
 func (o *objects) snapshot(node string, local []cni.Pod) snapshot {
 	s := snapshot{namespaces: map[string]labels.Set{}, requesters: map[string]string{}, netIDs: map[string]uint32{}}
 	for _, object := range o.namespaces.GetStore().List() {

@@ -116,8 +116,8 @@ func (f *fixture) capture(from, to string) (arrivals func(last uint16) []string)
 	}
 }
 
-// TestRulesHoldForEveryPacket sends packets whose port or protocol a filter could overlook. The
-// policy accepts UDP and SCTP only on port 80.
+// TestRulesHoldForEveryPacket sends packets whose port or protocol a filter could fail to
+// recognize. The policy accepts UDP and SCTP only on port 80.
 func TestRulesHoldForEveryPacket(t *testing.T) {
 	f := newFixture(t)
 	f.lease("shop", "web")

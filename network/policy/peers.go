@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// peers returns the matches for a rule's peers. A packet that satisfies one of the matches is from
-// or to a peer. A rule without peers has one match that every packet satisfies. All pods that the
-// peers select are in one set.
+// peers returns the matches for a rule's peers. A packet comes from a peer, or goes to a peer, if
+// it satisfies one of the matches. For a rule without peers, peers returns one match that every
+// packet satisfies. All pods that the peers select are in one set.
 func (c *compiler) peers(d direction, namespace string, peers []networkingv1.NetworkPolicyPeer) (matches []string) {
 	if len(peers) == 0 {
 		return []string{""}
@@ -51,8 +51,8 @@ func (c *compiler) peers(d direction, namespace string, peers []networkingv1.Net
 	return matches
 }
 
-// prefixes returns the CIDRs in the IP family. It omits networks that are contained in another
-// network.
+// prefixes returns the CIDRs that are in the snapshot's IP family. It omits networks that are
+// contained in another network.
 func (s snapshot) prefixes(cidrs ...string) (result []netip.Prefix) {
 	for _, cidr := range cidrs {
 		if prefix, err := netip.ParsePrefix(cidr); err == nil && ipfamily.Of(prefix.Addr()) == s.family {
@@ -95,7 +95,7 @@ func (c *compiler) peerSet(namespace string, peers []networkingv1.NetworkPolicyP
 		}
 		key, err := json.Marshal([]any{namespace, peer.NamespaceSelector, peer.PodSelector})
 		if err != nil {
-			panic(err) // selectors are plain data
+			panic(err) // not possible, because selectors contain only strings
 		}
 		keys = append(keys, string(key))
 		descriptions = append(descriptions, describe(namespace, peer))
@@ -112,9 +112,9 @@ func (c *compiler) peerSet(namespace string, peers []networkingv1.NetworkPolicyP
 	})
 }
 
-// share adds a set to the draft. create returns a set with the work that it took. A set that
-// exceeds the budget can be incomplete, because the project is then closed and no other rule shares
-// the set.
+// share adds a set to the draft. create returns the set and the work that creating it took. A set
+// that exceeds the budget can be incomplete, but it has no effect: the project is closed, and no
+// other rule shares the set.
 func (c *compiler) share(name string, create func() measuredSet) string {
 	measured, exists := c.sets[name]
 	if !exists {
@@ -128,8 +128,9 @@ func (c *compiler) share(name string, create func() measuredSet) string {
 	return name
 }
 
-// selectPeers adds the addresses of the pods that a peer selects to a set, and the work that it
-// takes. An invalid selector selects nothing. The API server rejects invalid selectors in policies.
+// selectPeers adds the addresses of the pods that a peer selects to result, and adds the work that
+// this takes. An invalid selector, which the API server does not accept in policies, selects
+// nothing.
 //
 // As in OpenShift 3.11, a peer that selects all pods in the project "default" also selects the
 // hosts. Otherwise, the routers on other hosts could not reach isolated pods.

@@ -76,8 +76,8 @@ type Enforcer struct {
 	Client kubernetes.Interface
 	// Network can watch ClusterNetworks, HostSubnets, EgressNetworkPolicies and NetNamespaces.
 	Network networkclient.Interface
-	// Networks contains the cluster's networks, and Second contains the cluster's networks in the
-	// second IP family; Second is optional.
+	// Networks contains the cluster's networks in the first IP family, and Second contains its
+	// networks in the second IP family. Second is optional.
 	Networks, Second Networks
 	// DualStack is used to derive the hosts' second subnets; optional without Second.
 	DualStack dualstack.Networks
@@ -106,12 +106,12 @@ type Enforcer struct {
 	monitor  egressip.Monitor
 }
 
-// errStopped means that the component is stopping. The CNI plugin retries.
+// errStopped means that the component is stopping. The CNI plugin retries the call.
 var errStopped = errors.New("the component network-policy is stopping")
 
 const (
 	defaultCheckInterval = 30 * time.Second
-	// retryBackoff is the delay after a failure to write the table.
+	// retryBackoff is the delay before a retry after a failure to write the table.
 	retryBackoff = time.Second
 )
 
@@ -202,7 +202,7 @@ type enforcement struct {
 	requests <-chan chan<- error // requests from the CNI plugin
 	reporter *reporter
 	plugin   string                   // the cluster's network plugin
-	exits    map[string]egressip.Exit // whose wrong connections the kernel has forgotten
+	exits    map[string]egressip.Exit // exits for which forgetFlows last succeeded
 }
 
 // loop writes the rules after each change and each request, until ctx is done. A single write
@@ -242,7 +242,7 @@ func (s *enforcement) loop(ctx context.Context, changes, lost <-chan struct{}) {
 			retry = time.After(retryBackoff)
 		}
 		if !namesOnly {
-			// A failure does not prevent new pods from starting.
+			// If delivery fails, new pods can still start.
 			if err := s.deliver(ctx); err != nil && ctx.Err() == nil {
 				slog.Error("cannot deliver multicast", "error", err)
 				retry = time.After(retryBackoff)
@@ -294,8 +294,8 @@ func (s *enforcement) each(f func(t *table) error) error {
 	return errors.Join(errs...)
 }
 
-// sync makes the kernel enforce the current policies. A failure to store the names that pods can
-// resolve does not prevent this.
+// sync makes the kernel enforce the current policies. It does so even if it cannot store the names
+// that pods can resolve.
 func (s *enforcement) sync(ctx context.Context) error {
 	// Keep the last known plugin: if an administrator deletes the ClusterNetwork, it is missing
 	// until the control plane creates it again.
@@ -352,16 +352,16 @@ func (s *enforcement) sync(ctx context.Context) error {
 	return stored
 }
 
-// connect enables direct connections for pods. If it fails, their packets take the path through the
-// kernel's network stack.
+// connect enables direct connections for pods. If connect fails, the pods' packets take the path
+// through the kernel's network stack.
 func (s *enforcement) connect(pods map[netip.Addr]vxlan.Local) {
 	if err := s.Tunnel.Connect(pods); err != nil {
 		slog.Error("cannot connect pods directly", "error", err)
 	}
 }
 
-// forget calls forgetFlows. If it fails, only open connections keep a wrong address, and their
-// packets are dropped until a later call succeeds.
+// forget calls forgetFlows. If forgetFlows fails, some open connections keep a wrong source
+// address, and their packets are dropped until a later call succeeds.
 func (s *enforcement) forget(exits map[string]egressip.Exit, local []cni.Pod) {
 	if err := s.forgetFlows(exits, local); err != nil {
 		slog.Error("cannot end connections with former egress IPs", "error", err)

@@ -231,7 +231,7 @@ func TestPolicyPrecedesPod(t *testing.T) {
 			t.Errorf("a packet reaches the pod %s: %s", name, response)
 		}
 	}
-	// The labels arrive later.
+	// The labels of the pod arrive later.
 	f.policy("none", `{podSelector: {}, ingress: [{}]}`)
 	f.create("shop", "unknown")
 	f.reaches("known>till known>unknown till>known till>unknown unknown>known unknown>till")
@@ -291,8 +291,8 @@ func TestReusedAddressHasNoRightsOfFormerPod(t *testing.T) {
 	f.policy("one", `{podSelector: {matchLabels: {app: web}}, ingress: [{from: [{podSelector: {matchLabels: {app: former}}}]}]}`)
 	f.start()
 	f.reaches("former>web web>former")
-	// The pod is deleted, and its address is assigned to a pod in another project. The API still
-	// contains the previous pod.
+	// After the deletion of a pod, its address is assigned to a pod in another project. The API
+	// server still has the deleted pod's object.
 	lease := filepath.Join(f.enforcer.LeaseDir, f.address["former"]+".json")
 	f.must(os.WriteFile(lease, []byte(fmt.Sprintf(`{"address": %q, "pod": {"namespace": "bank", "name": "new", "uid": "uid-new"}}`, f.address["former"])), 0o600))
 	f.create("bank", "new")

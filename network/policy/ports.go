@@ -23,10 +23,10 @@ func (r portRange) String() string {
 	return fmt.Sprintf("%d-%d", r.first, r.last)
 }
 
-// ports returns the matches for a rule's ports. A packet that satisfies one of the matches is sent
-// to one of the ports. A rule without ports has one match that every packet satisfies, regardless
-// of its protocol. All named ports are in one set; a name refers to each destination's port of that
-// name.
+// ports returns the matches for a rule's ports. A packet is sent to one of the ports if it
+// satisfies one of the matches. For a rule without ports, ports returns one match that every packet
+// satisfies, regardless of its protocol. All named ports are in one set, which contains, for each
+// destination, the number of the port with that name.
 func (c *compiler) ports(destinations []pod, ports []networkingv1.NetworkPolicyPort) (matches []string) {
 	if len(ports) == 0 {
 		return []string{""}

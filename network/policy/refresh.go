@@ -13,9 +13,9 @@ import (
 const (
 	// defaultTTL is the TTL for responses without a TTL, as in OpenShift 3.11.
 	defaultTTL = 30 * time.Second
-	// minTTL is the minimum interval at which a name is resolved.
+	// minTTL is the minimum time after which a name is resolved again.
 	minTTL = 5 * time.Second
-	// resolveBackoff is the delay after a failure to resolve a name.
+	// resolveBackoff is the delay before a retry after a failure to resolve a name.
 	resolveBackoff = 2 * time.Second
 	// resolveTimeout is the timeout of one query.
 	resolveTimeout = 5 * time.Second
@@ -23,9 +23,9 @@ const (
 	maxQueries = 16
 )
 
-// refresh resolves each name when it is new, and again when the TTL of its response expires, until
-// ctx is done. The node's DNS server calls Observe for the responses. Names below a wildcard are
-// unknown until a pod resolves them.
+// refresh resolves each name when it is added, and again when the TTL of its response expires,
+// until ctx is done. The node's DNS server calls Observe with the responses. refresh does not
+// resolve names below a wildcard, because they are unknown until a pod resolves them.
 func (n *Names) refresh(ctx context.Context, resolve func(ctx context.Context, name string) (time.Duration, error)) {
 	due := map[string]time.Time{}
 	timer := time.NewTimer(0)
@@ -60,7 +60,7 @@ func resolveDue(ctx context.Context, names []string, due map[string]time.Time, r
 		group.Go(func() error {
 			ttl, err := resolve(ctx, name)
 			if err != nil {
-				ttl = resolveBackoff // the name's or the node's DNS server is not ready
+				ttl = resolveBackoff // the DNS server of the name or of the node is not ready
 			}
 			mutex.Lock()
 			defer mutex.Unlock()

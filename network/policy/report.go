@@ -14,18 +14,18 @@ import (
 	"github.com/slipway-platform/slipway/network/egressip"
 )
 
-// reporter reports closed projects as a note of the component. It reports egress firewalls whose
-// rules do not apply as a note, and as events on their policies.
+// reporter reports closed projects in a note of the component. It reports egress firewalls whose
+// rules do not apply both in the note and as events on their policies.
 type reporter struct {
 	client  kubernetes.Interface
 	node    string
 	note    func(text string)
 	current string               // the current note
 	events  chan []*corev1.Event // the latest events, which run creates
-	written map[string]bool      // by event name
+	written map[string]bool      // names of the events that run has created
 }
 
-// reason is the events' reason.
+// reason is the Reason field of the events.
 const reason = "EgressNetworkPolicyNotApplied"
 
 func newReporter(e *Enforcer) *reporter {
@@ -37,8 +37,8 @@ func newReporter(e *Enforcer) *reporter {
 }
 
 // report reports the closed projects, and the problems with firewalls and egress addresses. held is
-// the error from assigning egress addresses to this host's device. report does not wait for the API
-// server.
+// the error from the assignment of egress addresses to this host's device. report does not wait for
+// the API server.
 func (r *reporter) report(closed []string, firewalls map[string]firewall, exits map[string]egressip.Exit, held error) {
 	var notes []string
 	if len(closed) > 0 {
@@ -70,15 +70,15 @@ func (r *reporter) report(closed []string, firewalls map[string]firewall, exits 
 		r.note(text)
 		r.current = text
 	}
-	select { // replace events that run has not read
+	select { // replace events that run has not received
 	case <-r.events:
 	default:
 	}
 	r.events <- events
 }
 
-// event returns an event for a problem. All nodes use the same event name, so there is only one
-// event.
+// event returns an event for a problem. All nodes use the same event name, so that a problem has
+// only one event.
 func (r *reporter) event(policy *networkv1.EgressNetworkPolicy, problem string) *corev1.Event {
 	now := metav1.Now()
 	return &corev1.Event{
@@ -106,8 +106,8 @@ func (r *reporter) egressEvent(kind, name, problem string) *corev1.Event {
 	}
 }
 
-// run creates events until ctx is done. If the API server rejects an event, the event is created
-// again after the next report.
+// run creates events until ctx is done. If the API server rejects an event, run retries after the
+// next report.
 func (r *reporter) run(ctx context.Context) {
 	for {
 		select {

@@ -18,14 +18,14 @@ import (
 )
 
 // Resolvable contains the names outside the cluster that pods can resolve. Without a restriction, a
-// pod can send data to any domain in queries that the node's DNS server forwards. An Enforcer and
-// its node's DNS server share one Resolvable. A file keeps the restrictions, so that they are in
-// effect when a new process starts, even if the API server is down.
+// pod can send data to any domain, because the node's DNS server forwards the pod's queries. An
+// Enforcer and its node's DNS server share one Resolvable. A file stores the restrictions, so that
+// they are in effect when a new process starts, even if the API server is down.
 type Resolvable struct {
 	path string
 
 	mutex sync.Mutex
-	// damaged means that the file is not readable, so the names are unknown. Pods can then resolve
+	// damaged means that the file cannot be read, so the names are unknown. Pods can then resolve
 	// no names outside the cluster until set is called.
 	damaged bool
 	current resolvable
@@ -35,10 +35,11 @@ type Resolvable struct {
 
 // resolvable contains the restrictions.
 type resolvable struct {
-	// Pods contains the projects of this node's pods that can resolve only some names.
+	// Pods contains this node's pods that can resolve only some names. It maps their addresses to
+	// their projects.
 	Pods map[netip.Addr]string `json:"pods"`
-	// Names contains names and wildcards such as "*.example.com", and whether each project's pods
-	// can resolve them. The longest name or wildcard that matches a query decides.
+	// Names contains names and wildcards such as "*.example.com". The value reports whether each
+	// project's pods can resolve them. The longest name or wildcard that matches a query applies.
 	Names map[string]map[string]bool `json:"names"`
 }
 
@@ -62,7 +63,8 @@ func (r *Resolvable) Allows(client netip.Addr, name string) bool {
 	return !r.damaged && (!exists || allowed)
 }
 
-// decision returns the value of the longest name or wildcard that matches a query.
+// decision returns the value of the longest name or wildcard that matches a query. exists is false
+// if none of them matches.
 func decision(names map[string]bool, query string) (allowed, exists bool) {
 	rules := matches(query, func(name string) bool { _, exists := names[name]; return exists })
 	if len(rules) == 0 {
@@ -71,8 +73,8 @@ func decision(names map[string]bool, query string) (allowed, exists bool) {
 	return names[rules[0]], true
 }
 
-// set replaces the restrictions. They are in effect even if set cannot write the file. The next
-// call writes it.
+// set replaces the restrictions. They are in effect even if set cannot write the file. In that
+// case, the next call writes the file.
 func (r *Resolvable) set(desired resolvable) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -116,9 +118,10 @@ func (s snapshot) resolvable() (result resolvable) {
 	return result
 }
 
-// resolvableNames returns the names in a firewall's rules. The first rule that matches a name
-// decides. Therefore, a rule has no effect after a rule that matches the same or more names. Of the
-// remaining rules that match a name, the longest is first.
+// resolvableNames returns the names in a firewall's rules. In a firewall, the first rule that
+// matches a name applies. Therefore, a rule has no effect if an earlier rule matches the same or
+// more names, and resolvableNames omits it. As a result, of the remaining rules that match a name,
+// the first rule is also the longest.
 func resolvableNames(rules []networkv1.EgressNetworkPolicyRule) map[string]bool {
 	names := map[string]bool{}
 	for _, rule := range rules {

@@ -94,7 +94,7 @@ func TestRestrictionsOfNamesOutliveTheProcess(t *testing.T) {
 	check("without a firewall", "www.evil.com.", true)
 }
 
-// A missing directory stands for a full disk.
+// A missing directory simulates a full disk.
 func TestPoliciesAreEnforcedWithoutAFileOfNames(t *testing.T) {
 	f := newFixture(t)
 	for _, pod := range [][2]string{{"shop", "web"}, {"bank", "till"}} {

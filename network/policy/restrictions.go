@@ -7,8 +7,9 @@ import (
 	"sigs.k8s.io/knftables"
 )
 
-// Restrictions counts a node's pods whose connections policies restrict, separately for each
-// direction. External connections are the connections that an egress firewall restricts.
+// Restrictions contains, for each direction, the number of a node's pods whose connections are
+// restricted by policies. External connections are the connections that an egress firewall
+// restricts.
 type Restrictions struct {
 	Ingress  int `json:"ingress"`
 	Egress   int `json:"egress"`

@@ -41,9 +41,9 @@ type chain struct {
 	exempt bool
 }
 
-// direction is the direction of connections, from the isolated pod's point of view. External
-// connections are the connections that an egress firewall restricts. Source and target are the
-// directions of packets in multitenant mode, from the point of view of a pod on this node.
+// direction is the direction of connections, from the point of view of the isolated pod. External
+// connections are the connections that an egress firewall restricts. In multitenant mode, source
+// and target are the directions of packets, from the point of view of a pod on this node.
 type direction int
 
 const (
@@ -69,7 +69,8 @@ func (d direction) String() string {
 	return [...]string{"egress", "ingress", "external", "network-source", "network-target"}[d]
 }
 
-// own and peer return the header fields with the addresses of the isolated pod and of its peer.
+// own returns the header field that contains the isolated pod's address. peer returns the header
+// field that contains the address of the pod's peer.
 func (d direction) own(f ipfamily.Family) string {
 	if d == ingress || d == target {
 		return f.Header() + " daddr"
@@ -89,8 +90,8 @@ func (d direction) podMap() string { return d.String() + "-pods" }
 
 // Sets that every ruleset has.
 const (
-	// selfSet contains isolated pods, each as source and destination: a pod can always reach
-	// itself.
+	// selfSet contains pairs of addresses, in which the source and destination are the same
+	// isolated pod: a pod can always reach itself.
 	selfSet = "self"
 	// platformSet contains the service addresses that egress firewalls never restrict.
 	platformSet = "platform-services"
@@ -114,7 +115,7 @@ func (r *ruleset) close(project string) {
 	r.closed = slices.Insert(r.closed, at, project)
 }
 
-// withNames returns the ruleset with the DNS names' addresses replaced.
+// withNames returns a copy of the ruleset with the given addresses of DNS names.
 func (r *ruleset) withNames(names map[string][]netip.Addr) *ruleset {
 	result := *r
 	result.sets = maps.Clone(r.sets)
@@ -143,7 +144,7 @@ func (c chain) equal(other chain) bool {
 // sortedKeys returns a map's keys in sorted order, so that transactions are reproducible.
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// hash returns a short name for text. The short name can be part of a chain's name.
+// hash returns a short string that identifies the text and can be part of a chain's name.
 func hash(text ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(text, "\x00")))
 	return hex.EncodeToString(sum[:16])

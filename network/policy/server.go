@@ -21,12 +21,12 @@ import (
 
 // timeouts contains the maximum times to wait for objects that a new pod needs.
 type timeouts struct {
-	// labels is for the labels of the pod. The kubelet and this component watch pods separately, so
-	// either of them can receive the pod first. After the timeout, the pod is isolated until its
-	// labels arrive.
+	// labels is the maximum time to wait for the pod's labels. The kubelet and this component watch
+	// pods separately, so either of them can receive the pod first. After the timeout, the pod is
+	// isolated until its labels arrive.
 	labels time.Duration
-	// network is for the network ID of a new project. Without an ID, the pod does not start, and the
-	// kubelet retries.
+	// network is the maximum time to wait for the network ID of a new project. Without an ID, the
+	// pod does not start, and the kubelet retries.
 	network time.Duration
 }
 
@@ -48,7 +48,7 @@ type server struct {
 	tasks    sync.WaitGroup
 }
 
-// listen creates the socket, which only root can connect to.
+// listen creates the socket. Only root can connect to it.
 func listen(path string, o *objects, tunnel *vxlan.Tunnel, limits timeouts) (*server, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("create socket directory: %w", err)
@@ -78,7 +78,7 @@ func (s *server) serve(ctx context.Context) {
 			if err := s.await(ctx, pod); err != nil {
 				response.Error = err.Error()
 			}
-			_ = json.NewEncoder(conn).Encode(response) // the plugin fails without a response
+			_ = json.NewEncoder(conn).Encode(response) // without a response, the plugin fails
 		})
 	}
 }
@@ -95,7 +95,7 @@ func (s *server) await(ctx context.Context, pod cni.Pod) error {
 		}
 	}
 	if policies, err := s.objects.policies.GetIndexer().ByIndex(cache.NamespaceIndex, pod.Namespace); err == nil && len(policies) > 0 {
-		// After the timeout, the pod is isolated.
+		// If the labels do not arrive before the timeout, the pod is isolated.
 		_ = wait.PollUntilContextTimeout(ctx, labelPoll, s.timeouts.labels, true, func(context.Context) (bool, error) {
 			return s.objects.find(pod) != nil, nil
 		})

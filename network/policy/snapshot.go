@@ -15,7 +15,7 @@ import (
 // snapshot is the cluster state that determines which packets a node forwards. A pod with two
 // addresses occurs twice.
 type snapshot struct {
-	family     ipfamily.Family       // IP family of all addresses, which "of" sets
+	family     ipfamily.Family       // IP family of all addresses; set by "of"
 	namespaces map[string]labels.Set // labels by name
 	requesters map[string]string     // users who requested the projects, by project
 	pods       []pod                 // pods with an address of the pod network
@@ -24,10 +24,10 @@ type snapshot struct {
 	plugin    string // the network plugin of the cluster
 	firewalls []*networkv1.EgressNetworkPolicy
 	netIDs    map[string]uint32       // network IDs of projects that have one
-	hosts     []netip.Prefix          // addresses with which hosts send packets to pods
+	hosts     []netip.Prefix          // addresses from which hosts send packets to pods
 	names     map[string][]netip.Addr // addresses of the DNS names in firewalls
 	platform  []netip.Addr            // addresses of services that firewalls never restrict
-	// gateways maps the addresses of nodes that only the cluster uses to their other addresses.
+	// gateways maps the nodes' addresses that only the cluster uses to the nodes' other addresses.
 	gateways map[netip.Addr][]netip.Addr
 
 	node  string                   // name of this node

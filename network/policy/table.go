@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// table is a node's nftables table for an IP family. Each change is one transaction, which the
-// kernel applies atomically, so the rules are never missing.
+// table is a node's nftables table for an IP family. The kernel applies each transaction
+// atomically, and each change is one transaction, so the rules are in effect at all times.
 type table struct {
 	nft      knftables.Interface
 	networks Networks
@@ -71,8 +71,8 @@ func (t *table) apply(ctx context.Context, desired *ruleset) error {
 	return nil
 }
 
-// check discards the recorded content of the table if another program has removed the table or its
-// chains, so that the next apply creates the table again.
+// check discards the recorded state if another program has removed the table or its chains, so that
+// the next apply creates the table again.
 func (t *table) check(ctx context.Context) error {
 	chains, err := t.nft.List(ctx, "chains")
 	if knftables.IsNotFound(err) {
@@ -139,8 +139,9 @@ func Isolation(name string, networks Networks) func(ctx context.Context, from, t
 	}
 }
 
-// isolates reports whether network policies can restrict packets to a pod. This node does not check
-// packets to other nodes' pods, and admits packets from hosts, so it cannot tell for these pods.
+// isolates reports whether network policies can restrict packets to a pod. For a pod on another
+// node, it returns true: this node does not have the rules for that pod, and the pod's node accepts
+// packets from hosts.
 func (t *table) isolates(ctx context.Context, pod netip.Addr) (bool, error) {
 	open, err := t.nft.ListElements(ctx, "set", openSet)
 	if knftables.IsNotFound(err) {
@@ -152,8 +153,8 @@ func (t *table) isolates(ctx context.Context, pod netip.Addr) (bool, error) {
 	return !slices.ContainsFunc(open, func(e *knftables.Element) bool { return e.Key[0] == pod.String() }), nil
 }
 
-// baseChain is a chain at a hook. The chains' priorities define their order at a hook. A packet
-// must pass all of them.
+// baseChain is a chain at a hook. At each hook, the priorities define the order of the chains. A
+// packet must pass all of them.
 type baseChain struct {
 	name     string
 	hook     knftables.BaseChainHook
@@ -164,8 +165,8 @@ type baseChain struct {
 
 // replies matches packets that no policy checks.
 //
-// All other packets are checked, including packets of established connections, so a changed policy
-// also ends connections.
+// All other packets are checked, including packets of established connections. Therefore, a change
+// to a policy can also end open connections.
 const replies = "ct state established,related ct direction reply accept"
 
 // self matches the packets of an isolated pod to itself.
@@ -174,19 +175,20 @@ func self(n Networks) string {
 	return ip + " saddr . " + ip + " daddr @" + selfSet + " accept"
 }
 
-// baseChains returns the chains at the hooks. Each chain slows down every packet on the node.
-// Therefore, a chain exists only while a pod on the node needs it. The chain first looks up the
-// pod, so a packet of another pod needs only one lookup.
+// baseChains returns the chains at the hooks. Each chain slows down every packet on the node, so a
+// chain exists only while a pod on the node needs it. A chain first looks up the pod, so that the
+// packets of all other pods need only one lookup.
 //
-// The forward hook sees packets after service addresses are translated to pods, and before source
-// addresses are translated. It does not see packets between a pod and its node, which network
-// policies do not restrict. Egress firewalls restrict these packets too, except for DNS and
+// At the forward hook, the addresses of services have already been translated to pods, but source
+// addresses have not been translated. Packets between a pod and its node do not pass this hook.
+// Network policies do not restrict these packets, but egress firewalls do, except for DNS and
 // services.
 func baseChains(n Networks, r *ruleset) []baseChain {
 	family, ip := n.family(), n.family().Header()
 	pod := func(d direction) string { return d.own(family) + " vmap @" + d.podMap() }
-	// The kernel must know the direction of connections that are older than their policies. It
-	// calls chains for address translation only for the first packet of a connection.
+	// This chain makes the kernel track all connections, so that the kernel already has the
+	// direction of a connection when a policy is added later. The kernel calls a NAT chain only for
+	// the first packet of a connection.
 	chains := []baseChain{{name: "track", kind: knftables.NATType, hook: knftables.PreroutingHook, priority: "-149", rules: []string{"ct state new accept"}}}
 	if len(r.pods[external]) > 0 {
 		chains = append(chains,

@@ -14,10 +14,10 @@ import (
 	"github.com/slipway-platform/slipway/network/vxlan"
 )
 
-// localSet is a set in multitenant mode. It contains this node's pods.
+// localSet is the name of a set that contains this node's pods in multitenant mode.
 const localSet = "network-pods"
 
-// otherChain is the chain for packets whose pods are not in the same network.
+// otherChain is the name of the chain for packets between pods that are not in the same network.
 const otherChain = "network-others"
 
 // networkSet returns the name of the set that contains all pods in a network, on all nodes.
@@ -93,12 +93,12 @@ func (c *compiler) network(id uint32) {
 // tenantChains returns the base chains for multitenant mode.
 //
 // Packets from hosts and other machines are not restricted, as in OpenShift 3.11: the router,
-// probes and node ports can reach all pods. Through VXLAN, nodes send with their addresses in the
-// pod network. A host that is not a node has a subnet in the pod network. Package vxlan checks the
-// network IDs of packets from such hosts.
+// probes and node ports can reach all pods. Nodes send packets through VXLAN from their addresses
+// in the pod network. A host that is not a node has a subnet in the pod network; package vxlan
+// checks the network IDs of packets from such hosts.
 //
-// A packet that has the address of one of this node's pods as its source must arrive through the
-// device that leads to that pod, so that other machines cannot send with the addresses of this
+// A packet whose source address belongs to one of this node's pods must arrive through the device
+// that leads to that pod. Otherwise, other machines could send packets with the addresses of this
 // node's pods. On the bridge, package spoofcheck checks the source.
 func tenantChains(n Networks) []baseChain {
 	family, ip, notBridge := n.family(), n.family().Header(), ""
@@ -115,7 +115,7 @@ func tenantChains(n Networks) []baseChain {
 	}
 }
 
-// otherRules returns the rules for packets whose pods are not in the same network.
+// otherRules returns the rules for packets between pods that are not in the same network.
 func otherRules(n Networks) []string {
 	ip := n.family().Header()
 	return []string{
@@ -124,8 +124,7 @@ func otherRules(n Networks) []string {
 	}
 }
 
-// separates reports whether multitenant mode drops packets from a pod to an address, such as
-// another pod's address.
+// separates reports whether multitenant mode drops packets from a pod to an address.
 func (t *table) separates(ctx context.Context, from, to netip.Addr) (bool, error) {
 	if !t.networks.isPod(from) || !t.networks.isPod(to) {
 		return false, nil
@@ -169,7 +168,7 @@ func (o *objects) remotes(node string) map[netip.Addr]uint32 {
 	return remotes
 }
 
-// networks returns a function that returns the network IDs of the node's pods.
+// networks returns a function that returns the network IDs of the projects of this node's pods.
 func (e *Enforcer) networks(o *objects) func() (vxlan.Networks, error) {
 	return func() (vxlan.Networks, error) {
 		local, err := cni.ListPods(e.LeaseDir)

@@ -171,13 +171,13 @@ const allPairs = "db>till db>web till>db till>web web>db web>till"
 func TestNetworksAreIsolatedAsTheyChange(t *testing.T) {
 	f := newTenants(t)
 	f.reaches("db>web web>db")
-	f.netID("bank", 12) // joined
+	f.netID("bank", 12) // joins the network of the project shop
 	f.reaches(allPairs)
-	f.netID("bank", 14) // isolated
+	f.netID("bank", 14) // isolates the project
 	f.reaches("db>web web>db")
 	f.stop() // the kernel keeps the rules
 	f.reaches("db>web web>db")
-	f.netID("bank", 0) // global
+	f.netID("bank", 0) // makes the project global
 	f.start()
 	f.reaches(allPairs)
 }
@@ -209,7 +209,7 @@ func TestModeChangesWhileTheNodeRuns(t *testing.T) {
 	f.plugin(networkplugin.Multitenant)
 	f.reaches("web>db")
 	f.must(f.network.NetworkV1().ClusterNetworks().Delete(t.Context(), networkv1.ClusterNetworkDefault, metav1.DeleteOptions{}))
-	f.netID("bank", 12) // this change causes a write of the rules
+	f.netID("bank", 12) // the change causes the component to write the rules
 	f.reaches("db>till till>db web>db web>till")
 }
 
@@ -236,7 +236,7 @@ func TestPodWaitsForItsNetwork(t *testing.T) {
 	if response := f.await("new", "pod"); response.Error != "" {
 		t.Fatal(response.Error)
 	}
-	// The kernel has the rules, although the API does not contain the pod.
+	// The kernel already has the rules, although the API server does not have the pod.
 	for _, from := range []string{"web", "pod"} {
 		if _, err := f.pods[from].Ask("udp4", f.address["db"]+":80"); err != nil {
 			t.Errorf("%s: %v", from, err)
@@ -244,8 +244,8 @@ func TestPodWaitsForItsNetwork(t *testing.T) {
 	}
 }
 
-// TestOtherMachinesCannotSendAsPods sends packets from another machine. Their source address is the
-// address of a pod on the node.
+// TestOtherMachinesCannotSendAsPods sends packets from another machine with the source address of a
+// pod on the node.
 func TestOtherMachinesCannotSendAsPods(t *testing.T) {
 	f := newTenants(t)
 	f.newOutside()

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Prefixes of the names of pod devices and their queues. The rest of the name is the same for a
-// device and its queue.
+// podPrefix and queuePrefix are the prefixes of the names of pod devices and their queues. The rest
+// of the name is the same for a device and its queue.
 const podPrefix, queuePrefix = "pod", "ifb"
 
 func queueName(device string) string { return queuePrefix + strings.TrimPrefix(device, podPrefix) }
@@ -107,7 +107,7 @@ func RemoveOrphans() error {
 	var errs []error
 	for _, link := range links {
 		id, isQueue := strings.CutPrefix(link.Attrs().Name, queuePrefix)
-		// Other programs' devices, such as ifb0, have shorter names.
+		// The names of other programs' ifb devices, such as ifb0, are shorter.
 		if isQueue && len(id) == unix.IFNAMSIZ-1-len(queuePrefix) && link.Type() == "ifb" && !exists[podPrefix+id] {
 			errs = append(errs, remove(link))
 		}

@@ -13,8 +13,9 @@
 // and, for IPv6, only TCP, UDP, SCTP and fragments. All other frames bypass the queue: most of them
 // are dropped, and ARP and ICMPv6 frames are usually few.
 //
-// A full queue drops packets. The ifb device is named after the veth device, so that it can be
-// found after a crash. The kernel removes everything else with the veth device.
+// A full queue drops packets. The ifb device's name is derived from the veth device's name, so that
+// the ifb device can be found after a crash. The kernel removes all other objects with the veth
+// device.
 package shaping
 
 import (
@@ -52,9 +53,10 @@ const (
 	// unused during this period. The period is longer than the delay of the kernel's timers on a
 	// busy machine.
 	burstPeriod = 50 * time.Millisecond
-	// queuePeriod is how long a packet waits in a full queue.
+	// queuePeriod is the time that a packet waits in a full queue.
 	queuePeriod = 100 * time.Millisecond
-	// The minimum size of a queue in frames, and the maximum size in bytes.
+	// minQueueFrames is the minimum size of a queue, in frames. maxQueueBytes is the maximum size,
+	// in bytes.
 	minQueueFrames, maxQueueBytes = 16, 4 << 20
 )
 
@@ -99,7 +101,7 @@ func setRate(link netlink.Link, bits uint64) error {
 	}
 	bytes := max(bits/8, 1)
 	frame := uint64(link.Attrs().MTU + etherHeaderBytes)
-	// burst is in microseconds. The bucket must have space for a frame.
+	// burst is in microseconds. The bucket must have space for two frames.
 	burst := max(float64(burstPeriod.Microseconds()), float64(2*frame)/float64(bytes)*1e6)
 	queue := float64(bytes) * (burstPeriod + queuePeriod).Seconds()
 	return netlink.QdiscReplace(&netlink.Tbf{
@@ -179,7 +181,7 @@ func (p Pod) selector(etherType uint16, source []byte, offset int, keys ...netli
 	}
 	for i := range keys {
 		if keys[i].Off == -2 {
-			keys[i].Mask = 0xffff0000 // the IP header follows
+			keys[i].Mask = 0xffff0000 // only two bytes, because the IP header follows
 		}
 	}
 	return &netlink.TcU32Sel{Flags: netlink.TC_U32_TERMINAL, Nkeys: uint8(len(keys)), Keys: keys}
@@ -199,14 +201,15 @@ func redirects(link, queue netlink.Link) (count int, err error) {
 	return count, nil
 }
 
-// firstPriority is the priority of the first filter. The filter of package vxlan precedes it.
+// firstPriority is the priority of the first filter. Package vxlan's filter has a smaller number
+// and runs first.
 const firstPriority = 2
 
 // removeFilter removes the filters. The classifier remains, because it can have other filters.
 func removeFilter(link netlink.Link) error {
 	filters, err := netlink.FilterList(link, netlink.HANDLE_MIN_INGRESS)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
-		return nil // it has no classifier
+		return nil // the device has no classifier
 	}
 	if err != nil {
 		return fmt.Errorf("list filters: %w", err)

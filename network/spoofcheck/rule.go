@@ -20,7 +20,7 @@ var (
 const (
 	etherSource    = 6
 	arpSender      = 8
-	arpTarget      = 24 // its IPv4 address
+	arpTarget      = 24 // the target's IPv4 address
 	ipv4SourceAddr = 12
 	ipv6NextHeader = 6
 	ipv6SourceAddr = 8
@@ -30,8 +30,8 @@ const (
 const firstDiscovery, lastDiscovery = 133, 137
 
 // rules returns the rules in the pod's chain. nftables removes a VLAN tag from a frame before the
-// hook, but restores it for expressions that read the Ethernet header. Therefore, tagged frames
-// match no rule.
+// hook, but adds it again for expressions that read the Ethernet header. Therefore, a tagged frame
+// matches no rule.
 func (p Pod) rules() [][]expr.Any {
 	address, gateway := p.Address.AsSlice(), p.GatewayAddress.AsSlice()
 	rules := [][]expr.Any{
@@ -74,7 +74,8 @@ func protocol(op expr.CmpOp, number byte) []expr.Any {
 	}
 }
 
-// field matches frames whose header contains the given bytes, at most 16, at an offset.
+// field matches frames whose header contains the given bytes at an offset. There can be at most 16
+// bytes.
 func field(header expr.PayloadBase, offset uint32, values ...[]byte) []expr.Any {
 	data := slices.Concat(values...)
 	return []expr.Any{

@@ -8,8 +8,9 @@
 // All other frames are dropped: frames from other source addresses, frames to other pods,
 // multicasts and broadcasts, IPv6 packets from pods without an IPv6 address, messages that IPv6
 // hosts and routers send about themselves (neighbor discovery, RFC 4861), frames with VLAN tags,
-// and bridge protocols. Pods do not need these frames, because the gateway is their only neighbor
-// (see package cni). Package multicast copies the pods' multicast packets before this check.
+// and frames of bridge protocols. Pods do not need these frames, because the gateway is their only
+// neighbor (see package cni). Before this check, package multicast copies the pods' multicast
+// packets.
 //
 // The table is `netdev <name>`. Each pod has a chain in the table, at the ingress hook of the pod's
 // device on the host. The chain is named after the device. The hook precedes the bridge, its

@@ -1,5 +1,5 @@
-// Package status reads the state of a host's network: the network's settings, this host's part of
-// it, and whether the other hosts respond.
+// Package status reads the state of a host's network: the cluster's network settings, this host's
+// network, and whether the other hosts respond.
 package status
 
 import (
@@ -33,11 +33,11 @@ type Host struct {
 	// Client can list NetworkPolicies. Network can list all objects of the pod network.
 	Client  kubernetes.Interface
 	Network networkclient.Interface
-	// Transport is the value of podTransport.
+	// Transport is the value of the podTransport setting.
 	Transport string
 	// VXLANDevice is the name of the VXLAN device.
 	VXLANDevice string
-	// PolicyTable is the name of the nftables table of policies, and Networks contains the
+	// PolicyTable is the name of the nftables table that enforces policies. Networks contains the
 	// cluster's IPv4 networks.
 	PolicyTable string
 	Networks    policy.Networks
@@ -49,21 +49,23 @@ type Host struct {
 type Report struct {
 	Plugin    string `json:"plugin"`
 	Transport string `json:"transport"`
-	// VXLANDevice is the VXLAN device, or "" if the host has none. VXLANPort is the UDP port of
-	// the cluster.
+	// VXLANDevice is the name of the VXLAN device, or "" if the host has none. VXLANPort is the UDP
+	// port that the cluster uses for VXLAN.
 	VXLANDevice string `json:"vxlanDevice,omitempty"`
 	VXLANPort   uint32 `json:"vxlanPort,omitempty"`
-	// PodNetworks lists networks with their numbers of host bits, such as 10.128.0.0/14:9.
+	// PodNetworks lists the pod networks. A host's number of host bits follows each network, as in
+	// 10.128.0.0/14:9.
 	PodNetworks    []string `json:"podNetworks"`
 	ServiceNetwork string   `json:"serviceNetwork"`
 	// Subnet is this host's subnet, and Pods is the number of pods that have an address in it.
 	Subnet string `json:"subnet"`
 	Pods   int    `json:"pods"`
-	// Projects is the number of projects, and NetworkIDs is the number of different network IDs.
+	// Projects is the number of projects, and NetworkIDs is the number of distinct network IDs.
 	Projects   int `json:"projects"`
 	NetworkIDs int `json:"networkIDs"`
-	// NetworkPolicies and EgressFirewalls are the numbers of objects. Restricted counts this host's
-	// pods that the rules in the kernel restrict.
+	// NetworkPolicies is the number of NetworkPolicies, and EgressFirewalls is the number of
+	// EgressNetworkPolicies in the cluster. Restricted counts this host's pods that the rules in
+	// the kernel restrict.
 	NetworkPolicies int                 `json:"networkPolicies"`
 	EgressFirewalls int                 `json:"egressFirewalls"`
 	Restricted      policy.Restrictions `json:"restrictedPods"`
@@ -94,7 +96,7 @@ func (r *Report) Healthy() bool {
 	return !slices.ContainsFunc(r.Peers, func(p Peer) bool { return p.Problem != "" })
 }
 
-// Read reads the state.
+// Read reads the state of the host's network.
 func (h *Host) Read(ctx context.Context) (*Report, error) {
 	r := &Report{Transport: h.Transport}
 	if link, err := netlinksafe.LinkByName(h.VXLANDevice); err == nil {
@@ -106,7 +108,7 @@ func (h *Host) Read(ctx context.Context) (*Report, error) {
 	return r, nil
 }
 
-// addNetwork adds the network's settings and the hosts.
+// addNetwork adds the network's settings, this host's subnet, and the other hosts.
 func (h *Host) addNetwork(ctx context.Context, r *Report) error {
 	network, err := h.Network.NetworkV1().ClusterNetworks().Get(ctx, networkv1.ClusterNetworkDefault, metav1.GetOptions{})
 	if err != nil {
@@ -144,7 +146,8 @@ func (h *Host) addNetwork(ctx context.Context, r *Report) error {
 	return err
 }
 
-// addProjects adds the projects and the users of egress addresses.
+// addProjects adds the numbers of projects and network IDs, and the projects that use each egress
+// address.
 func (h *Host) addProjects(ctx context.Context, r *Report) error {
 	projects, err := h.Network.NetworkV1().NetNamespaces().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -181,13 +184,13 @@ func (h *Host) addPolicies(ctx context.Context, r *Report) error {
 const (
 	// probeTimeout is the timeout of a connection to another host.
 	probeTimeout = 2 * time.Second
-	// discard is a TCP port on which no host listens. A host that refuses the connection is considered
-	// to respond.
+	// discard is a TCP port on which no host listens. A host that refuses the connection is
+	// reachable.
 	discard = "9"
 )
 
-// probe finds the path to the pods of another host. It connects to the host's address in its
-// subnet, which only nodes have.
+// probe finds the path to the pods of another host. It connects to the host's address in its pod
+// subnet. Only nodes have this address.
 func (h *Host) probe(ctx context.Context, peer *Peer, isNode bool) {
 	subnet, err := netip.ParsePrefix(peer.Subnet)
 	if err != nil {

@@ -31,8 +31,8 @@ func hostSubnet(name, address, subnet, uid string) *networkv1.HostSubnet {
 	return object
 }
 
-// TestReportDescribesNetworkOfHost connects a machine that has the address of the host "second" in
-// the pod network. The host "lost" does not respond, and "cut" has no route.
+// TestReportDescribesNetworkOfHost connects a machine that has the pod network address of the host
+// "second". The host "lost" does not respond, and the host "cut" has no route.
 func TestReportDescribesNetworkOfHost(t *testing.T) {
 	machine := hosttest.NewNamespace(t, "machine")
 	machine.Connect(t, "192.0.2.1/24", "192.0.2.2/24")

@@ -21,7 +21,8 @@ const (
 	// tokenBytes is the size, in bytes, of the token at the start of each datagram in a
 	// measurement.
 	tokenBytes = 16
-	// After quietPeriod without datagrams, no datagram is considered to be in transit.
+	// quietPeriod is the time without datagrams after which no datagram is considered to be in
+	// transit.
 	quietPeriod = 200 * time.Millisecond
 	// batchPeriod limits how far a client may be ahead of its rate.
 	batchPeriod = time.Millisecond
@@ -40,8 +41,8 @@ func (d Datagrams) Rates() (sent, received float64) {
 	return float64(d.Sent) * bits, float64(d.Received) * bits
 }
 
-// countDatagrams counts the datagrams that begin with a connection's token, until the client closes
-// its sending side of the connection. It then sends the number of datagrams.
+// countDatagrams counts the datagrams that begin with a connection's token until the client closes
+// its side of the connection for writing. It then sends the number of datagrams to the client.
 func countDatagrams(conn net.Conn, packets net.PacketConn) {
 	token := make([]byte, tokenBytes)
 	if _, err := io.ReadFull(conn, token); err != nil {
@@ -130,7 +131,7 @@ func send(ctx context.Context, dial Dial, token []byte, duration time.Duration, 
 			}
 			continue
 		}
-		// A datagram is lost if the device's queue is full or the datagram is rejected.
+		// A datagram is lost if the device's queue is full or the server's host rejects it.
 		_, err := conn.Write(datagram)
 		if err != nil && !errors.Is(err, syscall.ENOBUFS) && !errors.Is(err, syscall.ECONNREFUSED) {
 			return r, err

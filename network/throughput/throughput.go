@@ -1,6 +1,6 @@
 // Package throughput measures the rate at which two programs can exchange data over TCP, the
-// round-trip time of a byte, and the share of UDP datagrams that arrive. It is a small replacement
-// for iperf3, which hosts and images might not have.
+// round-trip time of one byte, and the share of UDP datagrams that arrive. It is a small
+// replacement for iperf3, because hosts and images might not contain iperf3.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Troubleshooting Throughput
 // Issues.
@@ -19,11 +19,11 @@ import (
 // Port is a server's default port, which is the same as iperf3's.
 const Port = 5201
 
-// The first byte of a connection selects the server's action.
+// The first byte that a client sends on a connection selects the server's action.
 const (
-	discard = 'd' // it discards all bytes, and returns one at the end
-	echo    = 'e' // it returns all bytes
-	count   = 'u' // it counts datagrams, and returns their number
+	discard = 'd' // discard all bytes, and send one byte at the end
+	echo    = 'e' // return all bytes
+	count   = 'u' // count datagrams, and return their number
 )
 
 const (
@@ -69,8 +69,8 @@ func Serve(ctx context.Context, listener net.Listener, packets net.PacketConn) e
 	}
 }
 
-// serve serves a connection. If an error occurs, serve closes the connection, so the client notices
-// the error.
+// serve serves a connection. If an error occurs, serve closes the connection, so that the client
+// detects the error.
 func serve(conn net.Conn, packets net.PacketConn) {
 	buffer := make([]byte, bufferBytes)
 	kind := buffer[:1]
@@ -111,7 +111,7 @@ func Measure(ctx context.Context, dial Dial, duration time.Duration) (r Result, 
 	return r, nil
 }
 
-// latency sends single bytes and waits until each of them is returned.
+// latency sends single bytes, and waits for each of them to return before it sends the next byte.
 func latency(ctx context.Context, dial Dial) (median, p99 time.Duration, err error) {
 	conn, err := open(ctx, dial, echo)
 	if err != nil {

@@ -2,7 +2,7 @@ package trace
 
 import "testing"
 
-// FuzzParse verifies that no line of nft causes a panic.
+// FuzzParse verifies that parsing an arbitrary line of nft's output does not panic.
 func FuzzParse(f *testing.F) {
 	f.Add(`trace id 1a2d3711 ip filter input packet: iif "eth0" ip saddr 192.0.2.1`)
 	f.Add("trace id 1a2d3711 ip filter input rule tcp dport 22 accept (verdict accept)")

@@ -50,7 +50,7 @@ func parse(line string) (e event, ok bool) {
 	case "policy":
 		e.Rule, e.Verdict = "policy", rest
 	case "verdict":
-		return event{}, false // the end of a chain that another chain calls
+		return event{}, false // the end of a chain that another chain jumped to
 	default:
 		return event{}, false
 	}

@@ -1,6 +1,6 @@
 // Package trace follows a packet through this host's nftables rules, and reports the rule that
-// determines whether the packet is accepted. The kernel reports each rule that the packet matches,
-// so the result includes other programs' rules.
+// determines whether the packet is accepted. The kernel reports every rule that the packet matches,
+// so the result includes rules of other programs.
 package trace
 
 import (
@@ -45,10 +45,11 @@ func (s Step) Drops() bool { return s.Verdict == "drop" || strings.HasPrefix(s.R
 const (
 	// table is the name of the table that marks the packet while Follow runs.
 	table = "slipway-trace"
-	// After quietPeriod without a report, the packet has left the host or is stuck.
+	// quietPeriod is the time without a report after which the packet has left the host or is
+	// stuck.
 	quietPeriod = 500 * time.Millisecond
-	// sendInterval is the time between two attempts. More than one attempt may be needed, because
-	// nft does not report when it is ready.
+	// sendInterval is the time between two attempts. Several attempts can be necessary, because nft
+	// does not report when it is ready.
 	sendInterval = time.Second
 )
 
@@ -84,7 +85,7 @@ func Follow(ctx context.Context, packet Packet, send func(context.Context)) (ste
 	steps = collect(ctx, lines, comments)
 	cancel()
 	<-sent
-	for range lines { //nolint:revive // the reader ends with the process
+	for range lines { //nolint:revive // drain; the reader ends with the process
 	}
 	_ = monitor.Wait() // nft is killed at the end
 	return steps, nil
@@ -156,7 +157,7 @@ func collect(ctx context.Context, lines <-chan string, comments map[string]strin
 		}
 		event, ok := parse(line)
 		if !open || ok && event.enters && entered[event.chainID()] {
-			return steps // a packet of the next attempt
+			return steps // the line belongs to a packet from the next attempt
 		}
 		if !ok {
 			continue

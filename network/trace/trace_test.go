@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
-// rules drop connections to all ports of 127.0.0.2 except 81.
+// rules is a table that drops connections to all ports of 127.0.0.2 except port 81.
 const rules = `table ip policies {
 	map pods { type ipv4_addr : verdict; elements = { 127.0.0.2 : jump pod }; }
 	chain web { comment "shop/web"; tcp dport 81 accept; }
@@ -56,7 +56,7 @@ func TestFollowReturnsDecidingRule(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range steps { // the counter includes attempts before nft was ready
+		for i := range steps { // the counter also counts attempts before nft was ready
 			if strings.HasPrefix(steps[i].Rule, "counter packets") {
 				steps[i].Rule = "counter packets 0 bytes 0 drop"
 			}

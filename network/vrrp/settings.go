@@ -19,15 +19,15 @@ type Settings struct {
 	// Interface is the device for the addresses. It defaults to the default route's device.
 	Interface string
 	Addresses []netip.Addr
-	// Groups is the number of groups of addresses that move together. If 0, each address forms its
-	// own group.
+	// Groups is the number of address groups. The addresses in a group move together. If Groups is
+	// 0, each address forms its own group.
 	Groups int
 	// Replicas is the number of hosts that share the addresses.
 	Replicas int
 	// FirstID is the first group's VRRP ID.
 	FirstID int
-	// Port is the port that must accept connections on a host with addresses. If 0, no port is
-	// checked.
+	// Port is the port that must accept connections on a host that has addresses. If it is 0,
+	// keepalived does not check a port.
 	Port int
 	// CheckScript is the path of a script that replaces the port check. NotifyScript is the path of
 	// a script that runs when a group's state changes.
@@ -35,7 +35,7 @@ type Settings struct {
 	// CheckInterval is the interval between two checks.
 	CheckInterval time.Duration
 	// Preemption is empty, "nopreempt" or "preempt_delay SECONDS". It determines whether a host
-	// takes addresses back from a host that has a lower priority.
+	// takes addresses back from a host with a lower priority.
 	Preemption string
 	// Chain is the chain in the `ip filter` table that must accept VRRP, or empty.
 	Chain string

@@ -63,7 +63,8 @@ func TestDefaultSettings(t *testing.T) {
 	}
 }
 
-// With two groups and three hosts, two hosts have one group each, and the third host is a backup.
+// With two groups and three hosts, two of the hosts have one group each, and the third host is a
+// backup.
 func TestPriorities(t *testing.T) {
 	s, err := read("VIRTUAL_IPS=192.0.2.1-2", "REPLICA_COUNT=3")
 	if err != nil {

@@ -31,9 +31,9 @@ type Programs struct {
 	Keepalived, Nft, Netcat string
 }
 
-// Prepare writes keepalived's configuration to a directory, allows VRRP in the host's packet
-// filter, and returns the command that shares the addresses. The command runs until it is
-// terminated, and then releases the addresses.
+// Prepare writes keepalived's configuration to a directory, adds a rule that accepts VRRP to the
+// host's packet filter, and returns the command that shares the addresses. The command runs until
+// it is terminated, and then releases the addresses.
 func (s *Settings) Prepare(ctx context.Context, dir string, programs Programs) (command []string, err error) {
 	device, address, err := s.device()
 	if err != nil {
@@ -106,7 +106,7 @@ func (s *Settings) allowVRRP(ctx context.Context, nft string) error {
 		return fmt.Errorf("list filter chains to allow VRRP: %w", err)
 	}
 	if !hasChain(chains, "filter", s.Chain) {
-		return nil // nothing is filtered
+		return nil // the host does not filter packets
 	}
 	rules, err := run(ctx, nft, "list", "chain", "ip", "filter", s.Chain)
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *Settings) config(device string, address netip.Addr, programs Programs) 
 		instances = append(instances, instance{s.FirstID + i, s.priority(i, address), group[:advertised], group[advertised:]})
 	}
 	check := s.CheckScript
-	if check == "" && s.Port != 0 { // busybox's nc has no option to only connect
+	if check == "" && s.Port != 0 { // busybox's nc cannot only connect, so it then runs /bin/true
 		check = fmt.Sprintf("%s -w 2 127.0.0.1 %d -e /bin/true", programs.Netcat, s.Port)
 	}
 	var buf bytes.Buffer

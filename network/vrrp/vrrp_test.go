@@ -27,7 +27,8 @@ type host struct {
 	process *exec.Cmd
 }
 
-// machines creates hosts on one bridge, with the addresses 198.51.100.1, 198.51.100.2 and so on.
+// machines creates hosts that are connected to one bridge. Their addresses are 198.51.100.1,
+// 198.51.100.2 and so on.
 func machines(t *testing.T, count int) (hosts []*host) {
 	t.Helper()
 	attributes := netlink.NewLinkAttrs()
@@ -134,7 +135,7 @@ func (h *host) sharedAddresses() string {
 
 func TestFailover(t *testing.T) {
 	hosts := machines(t, 2)
-	hosts[0].Do(t, func() error { // this filter drops VRRP until keepalived changes it
+	hosts[0].Do(t, func() error { // this filter drops VRRP until Prepare changes it
 		return exec.CommandContext(t.Context(), "nft",
 			"add table ip filter; add chain ip filter INPUT { type filter hook input priority 0; policy drop; }; add rule ip filter INPUT iif lo accept").Run()
 	})

@@ -15,37 +15,38 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// The maps of a previous process belong to the programs that it attached, which can be of another
-// version. The name of a map identifies its layout:
+// A previous process's maps belong to the programs that it attached. These programs can be of
+// another version. The name of a map identifies its layout:
 //
 //   - Maps with the same name have the same fields at the same offsets. A later version can append
-//     fields to the value. The value 0 of such a field selects the behavior of the earlier version.
-//     If only the size differs, a new process copies the entries.
+//     fields to the value. The value 0 of an appended field selects the behavior of the earlier
+//     version. If only the size differs, a new process copies the entries.
 //   - If a version moves a field or changes its meaning, it renames the map, for example from flows
-//     to flows_2. The rights in such a map are revoked before a new process uses its own map. Then
-//     all packets pass the network stack, with its rules, until the pods have rights again.
+//     to flows_2. A new process revokes the rights in a map with another name before it uses its
+//     own map. Then all packets pass the network stack, with its rules, until the pods have rights
+//     again.
 
-// localsMap is the name of the map with the rights of pods, and flowsMap that of the map with their
-// connections.
+// localsMap is the name of the map that contains pods' rights. flowsMap is the name of the map that
+// contains pods' connections.
 const localsMap, flowsMap = "locals", "flows"
 
-// kindOf returns the part of a map's name that all layouts have in common.
+// kindOf returns the part of a map's name that is the same for all layouts.
 func kindOf(name string) string {
 	kind, _, _ := strings.Cut(name, "_")
 	return kind
 }
 
-// copiedMap is a map whose entries are copied, because its values have a different size in a
-// previous process. If such a process ended before it had replaced all programs, there are several
-// maps.
+// copiedMap is a map whose entries are copied from a map of a previous process, because the values
+// have different sizes. If a previous process ended before it had replaced all programs, several
+// processes can have such maps.
 type copiedMap struct {
 	own, former *ebpf.Map
 	isRights    bool
 }
 
 // adopt continues to use the connections and the pods of a previous process's programs. Without
-// this state, an open connection would take the path through the stack, and the stack would not
-// know which side opened the connection.
+// this state, the packets of an open connection would pass the stack, which could not determine the
+// side that opened the connection.
 func (p *programs) adopt() error {
 	p.localsOf, p.former, p.isAged = map[netip.Addr]attachedLocal{}, map[netip.Addr]bool{}, false
 	if err := revokeOtherLayouts(); err != nil {
@@ -88,7 +89,8 @@ func (p *programs) adopt() error {
 	var key, value []byte
 	for entries := p.locals.Iterate(); entries.Next(&key, &value); {
 		if address, ok := netip.AddrFromSlice(key); ok {
-			// The name of the device is unknown, so setLocal will attach the program to the device again.
+			// The device's name is unknown, so setLocal will attach the program to the device
+			// again.
 			rights := Rights(binary.NativeEndian.Uint32(value[localRights:]))
 			p.localsOf[address] = attachedLocal{Local{Rights: rights}, int(binary.NativeEndian.Uint32(value[localDevice:]))}
 		}
@@ -96,8 +98,8 @@ func (p *programs) adopt() error {
 	return nil
 }
 
-// copyEntries copies the entries of the previous process's maps that do not exist yet. Only the
-// first call, in which isFirst is true, copies rights.
+// copyEntries copies the previous process's entries that its own maps do not contain yet. Only the
+// first call, for which isFirst is true, copies rights.
 func (p *programs) copyEntries(isFirst bool) error {
 	var errs []error
 	for _, m := range p.copied {
@@ -108,11 +110,11 @@ func (p *programs) copyEntries(isFirst bool) error {
 	return errors.Join(errs...)
 }
 
-// copyConnections copies the connections that previous processes' programs recorded until they were
-// replaced.
+// copyConnections copies the connections that the programs of previous processes recorded before
+// they were replaced.
 func (p *programs) copyConnections() {
 	if len(p.copied) > 0 {
-		p.isAged = false // the connections of removed pods return
+		p.isAged = false // copying can restore connections of removed pods
 	}
 	if err := p.copyEntries(false); err != nil {
 		slog.Warn("open connections of pods with policies might end", "error", err)
@@ -126,8 +128,8 @@ func (p *programs) closeCopied() {
 	p.copied = nil
 }
 
-// copyMap copies the entries of a map whose values have a different size. It keeps existing
-// entries.
+// copyMap copies the entries of a map whose values have a different size. It does not overwrite
+// existing entries.
 func copyMap(own, former *ebpf.Map) error {
 	if own.KeySize() != former.KeySize() {
 		return fmt.Errorf("copy entries of eBPF map %s: the keys have another size", own)
@@ -160,7 +162,7 @@ func restrictFormer(pods map[netip.Addr]Local) error {
 	})
 }
 
-// restrictMap removes from a map all rights that are not in pods.
+// restrictMap removes all rights that are not in pods from a map.
 func restrictMap(locals *ebpf.Map, pods map[netip.Addr]Local) error {
 	changed := map[netip.Addr][]byte{} // nil if the pod is not in the list
 	var key, value []byte
@@ -281,7 +283,7 @@ func eachFormerMap(f func(name string, m *ebpf.Map) (keep bool, err error)) erro
 	for program := range programs {
 		ids, err := mapsOf(program)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // its device has been removed
+			continue // the program's device has been removed
 		}
 		if err != nil {
 			return err
@@ -290,7 +292,7 @@ func eachFormerMap(f func(name string, m *ebpf.Map) (keep bool, err error)) erro
 			present[id] = true
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(present)) { // the oldest first
+	for _, id := range slices.Sorted(maps.Keys(present)) { // in ascending order, so the oldest map is first
 		m, err := ebpf.NewMapFromID(id)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

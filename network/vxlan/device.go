@@ -98,8 +98,9 @@ func attach(link netlink.Link, parent uint32, priority uint16, program *ebpf.Pro
 	return nil
 }
 
-// addHooks adds the tc hooks to a device unless they exist. The "ingress" qdisc has only one hook,
-// at which both programs would see the packets that arrive.
+// addHooks adds a clsact qdisc, which contains the tc hooks, to a device unless the device already
+// has one. An "ingress" qdisc is not sufficient: it has only one hook, at which both programs would
+// process received packets.
 func addHooks(link netlink.Link) error {
 	name := link.Attrs().Name
 	err := netlink.QdiscAdd(hooksOf(link.Attrs().Index))
@@ -125,7 +126,7 @@ func hooksOf(index int) *netlink.Clsact {
 	return &netlink.Clsact{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: index, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}}
 }
 
-// findHooks returns the qdisc with a device's tc hooks, or nil if there is none.
+// findHooks returns the qdisc with a device's tc hooks, or nil if the device has none.
 func findHooks(link netlink.Link) (netlink.Qdisc, error) {
 	queues, err := netlink.QdiscList(link)
 	if err != nil {
@@ -145,8 +146,8 @@ func isClsact(hooks netlink.Qdisc) bool {
 	return isClsact
 }
 
-// Priorities of filters. The priorities that the kernel gives the administrator's filters by
-// default are less than the priority of the programs on network segments. See checkSegment.
+// Priorities of filters. By default, the kernel gives an administrator's filters smaller numbers
+// than segmentPriority, so they run before the programs on network segments. See checkSegment.
 const (
 	devicePriority  = 1
 	segmentPriority = 0xd000
@@ -160,8 +161,8 @@ func (d Device) subnets() []netip.Prefix {
 	return []netip.Prefix{d.Subnet}
 }
 
-// setAddress assigns one of the node's addresses in the pod network to the device. The node uses it
-// as the source address for packets to pods on other hosts.
+// setAddress assigns an address of the node in the pod network to the device. The node uses it as
+// the source address of packets to pods on other hosts.
 func (d Device) setAddress(link netlink.Link, node netip.Addr) error {
 	desired := &netlink.Addr{
 		IPNet: &net.IPNet{IP: node.AsSlice(), Mask: net.CIDRMask(node.BitLen(), node.BitLen())}, Flags: cni.AddressFlags(node),
@@ -182,8 +183,8 @@ func (d Device) setAddress(link netlink.Link, node netip.Addr) error {
 }
 
 // setSysctls makes the device forward packets, and respond to other hosts' ARP requests for this
-// node's pods. It enables IPv6 only if pods have IPv6 addresses. The program checks the source of
-// packets, so the kernel can accept packets whose responses take another path.
+// node's pods. It enables IPv6 only if pods have IPv6 addresses. Because the program checks the
+// source of packets, the kernel can accept packets whose responses take another path.
 func (d Device) setSysctls() error {
 	for name, value := range map[string]string{
 		"ipv4/conf/" + d.Name + "/forwarding":   "1",
@@ -215,8 +216,8 @@ func looseFilter() string {
 }
 
 // setNeighbors maintains the permanent neighbor entries for the other nodes, whose MAC addresses
-// follow from their IPv4 addresses. Hosts that are not nodes need no entries, because they respond
-// to ARP requests.
+// are derived from their IPv4 addresses. Hosts that are not nodes need no entries, because they
+// respond to ARP requests.
 func (d Device) setNeighbors(link netlink.Link, peers map[netip.Prefix]Peer) error {
 	present, err := netlink.NeighList(link.Attrs().Index, netlink.FAMILY_ALL)
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {

@@ -38,7 +38,7 @@ func leave(t *testing.T, one, two *host, family ipfamily.Family, pod, machine ne
 	one.run("ip", option, "rule", "add", "fwmark", "0x10000000/0x70000000", "lookup", "83")
 	two.run("sysctl", "-w", "net.ipv4.ip_forward=1")
 	if family == ipfamily.IPv6 {
-		two.run("ip", "-6", "route", "add", "default", "dev", "eth0") // as for IPv4
+		two.run("ip", "-6", "route", "add", "default", "dev", "eth0") // IPv4 already has this route
 	}
 	two.run("nft", fmt.Sprintf(`table %[1]s test {
 		counter arrivals {}

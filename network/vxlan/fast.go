@@ -19,17 +19,19 @@ import (
 // other packets take the path through the kernel's network stack, with its rules and its address
 // translation.
 //
-// A connection is direct if the packet that opens it is: a connection never changes from the stack
-// to the direct path, because the stack might translate its addresses. The opener's packets need
-// the pod's rights. Therefore, a policy for the pod takes effect immediately: packets without
-// rights return to the stack, which checks them. Packets in the other direction are replies, which
-// policies do not restrict. They stay on the direct path. Otherwise, the first packet that the
-// stack sees would be a reply, and the stack would treat the opener's packets as replies.
+// A connection is direct only if its first packet is direct. A connection never moves from the
+// stack to the direct path, because the stack might translate its addresses. The packets of the
+// side that opened the connection require rights of the pod. Therefore, a new policy for the pod
+// takes effect immediately: packets without rights return to the stack, which checks them. Packets
+// in the other direction are replies, which policies do not restrict, so they stay on the direct
+// path. Otherwise, the first packet of the connection in the stack could be a reply, and the stack
+// would treat the opener's packets as replies.
 type Local struct {
-	// Device is the name of the host's end of the pod's device.
+	// Device is the name of the host end of the pod's veth device.
 	Device string
 	Rights Rights
-	// Project is the pod's project, whose pods share a part of the table of connections.
+	// Project is the pod's project. The direct connections of all pods in a project share a part of
+	// the connection table.
 	Project string
 }
 
@@ -43,18 +45,18 @@ func (l Local) share() uint32 {
 // Rights determine which packets can bypass the stack.
 type Rights uint32
 
-// The packets that can bypass the stack are packets that open a connection, and later packets from
-// the opener. Instead of keeping its existing connections, a pod can move each of them to the stack
-// when the opener sends the next packet. Afterwards, the replies pass the stack too. If the stack
-// can drop the opener's packets, the connections must not move, because the stack would then see
-// only replies.
+// Rights apply to packets that open a connection and to later packets from the side that opened it.
+// Replies require no rights. A Move value replaces the right to continue existing connections: each
+// of them moves to the stack when its opener sends the next packet. After that, its replies pass
+// the stack too. If the stack can drop the opener's packets, the connections must not move, because
+// the stack would then process only replies.
 const (
 	RightOpen         Rights = 1 << iota // new connections of the pod
-	RightKeepOpened                      // its existing connections
+	RightKeepOpened                      // existing connections that the pod opened
 	RightAccept                          // new connections to the pod
-	RightKeepAccepted                    // existing connections to it
-	MoveOpened                           // its existing connections move to the stack
-	MoveAccepted                         // existing connections to it move to the stack
+	RightKeepAccepted                    // existing connections to the pod
+	MoveOpened                           // the pod's existing connections move to the stack
+	MoveAccepted                         // existing connections to the pod move to the stack
 )
 
 // AllRights contains all rights.
@@ -66,8 +68,8 @@ type attachedLocal struct {
 	index int
 }
 
-// Connect enables direct connections for exactly the given pods, keyed by IPv4 address. If there is
-// no device, Connect takes effect when there is one.
+// Connect enables direct connections for exactly the given pods, keyed by IPv4 address. If the node
+// has no device yet, Connect takes effect when the device is created.
 func (t *Tunnel) Connect(pods map[netip.Addr]Local) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -176,7 +178,7 @@ func (p *programs) setLocals(pods map[netip.Addr]Local) error {
 	for address, pod := range pods {
 		present, exists := p.localsOf[address]
 		if exists && present.Local == pod || !exists && pod.Rights&(RightOpen|RightAccept) == 0 {
-			continue // it has no connections
+			continue // the pod is unchanged, or has no rights and thus no connections
 		}
 		if err := p.setLocal(address, pod, present); err != nil {
 			errs = append(errs, fmt.Errorf("connect pod %s: %w", address, err))
@@ -185,13 +187,14 @@ func (p *programs) setLocals(pods map[netip.Addr]Local) error {
 	return errors.Join(errs...)
 }
 
-// setLocal replaces a pod. present is empty if the address is new.
+// setLocal adds a pod, or replaces the pod that has the address. present is empty if no pod has the
+// address.
 func (p *programs) setLocal(address netip.Addr, pod Local, present attachedLocal) error {
 	index := present.index
 	if present.Device != pod.Device {
 		link, err := netlinksafe.LinkByName(pod.Device)
 		if err != nil {
-			return nil //nolint:nilerr // the pod is ending
+			return nil //nolint:nilerr // the pod is terminating
 		}
 		if index != link.Attrs().Index {
 			// The packets of a former pod's connections must not reach the new pod as replies.
@@ -207,8 +210,8 @@ func (p *programs) setLocal(address netip.Addr, pod Local, present attachedLocal
 	return p.putLocal(address, attachedLocal{pod, index})
 }
 
-// forget removes the former pod with an address, and its connections. present is empty if this pod
-// has already been removed.
+// forget removes the pod that previously had an address, and its connections. present is empty if
+// that pod has already been removed.
 func (p *programs) forget(address netip.Addr, present attachedLocal) error {
 	if present != (attachedLocal{}) {
 		if err := p.removeLocal(address); err != nil {
@@ -234,18 +237,19 @@ func (p *programs) forget(address netip.Addr, present attachedLocal) error {
 	return nil
 }
 
-// Times, in seconds, after which connections without packets are removed. The first time applies to
-// connections that both sides have closed, that no side has answered, or whose packets pass the
-// stack. The second time applies to connections that a packet has reset, because the packet can be
-// forged. The third time, which is the service proxy's timeout, applies to all other connections.
+// Times, in seconds, after which connections without packets are removed. closedTimeout applies to
+// connections that both sides have closed, that never had a response, or whose packets pass the
+// stack. resetTimeout applies to connections that a packet has reset; it is longer, because the
+// packet can be forged. idleTimeout, which is the same as the service proxy's timeout, applies to
+// all other connections.
 const (
 	closedTimeout = 60
 	resetTimeout  = 600
 	idleTimeout   = 86400
 )
 
-// Age removes connections that have ended. A packet's time is the time of the preceding call to
-// Age.
+// Age removes connections that have ended. It also sets the clock that the programs use as the time
+// of each packet, so call Age periodically.
 func (t *Tunnel) Age() error {
 	now, err := uptime()
 	if err != nil {
@@ -280,7 +284,7 @@ func (t *Tunnel) age(now uint32) error {
 	err := p.eachFlow(func(key, value []byte) bool {
 		address, _ := netip.AddrFromSlice(key[flowLocal : flowLocal+4])
 		pod, exists := p.localsOf[address]
-		// The difference can be negative, because the program might have read the clock before the call.
+		// The age can be negative, because the program might have read the clock before this call.
 		age := int32(now - binary.NativeEndian.Uint32(value[flowTime:]))
 		ended := !exists || age >= timeout(binary.NativeEndian.Uint32(value[flowState:]))
 		if !ended {
@@ -295,7 +299,8 @@ func (t *Tunnel) age(now uint32) error {
 	return p.setShares(connections)
 }
 
-// setShares sets each project's number of connections. The programs count only new connections.
+// setShares sets each project's number of connections. The programs count new connections, but not
+// the connections that end.
 func (p *programs) setShares(connections map[uint32]uint32) error {
 	var errs []error
 	var unused []uint32

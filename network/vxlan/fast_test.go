@@ -79,7 +79,7 @@ func openConnectionsLoseTheirRights(t *testing.T, one, two podHost) {
 		keeps bool
 	}{
 		{one, RightKeepOpened, false}, {two, RightKeepAccepted, false},
-		// These pods only reply.
+		// In these cases, the restricted pod only sends replies, which require no rights.
 		{one, RightKeepAccepted, true}, {two, RightKeepOpened, true}, {one, RightOpen, true}, {two, RightAccept, true},
 	} {
 		tt.pod.connect(AllRights &^ tt.right)
@@ -97,8 +97,8 @@ func openConnectionsLoseTheirRights(t *testing.T, one, two podHost) {
 	}
 }
 
-// TestConnectionsOfLimitedPodsMoveToTheStack moves an open connection of a pod. The host's rules
-// then see the packets in both directions.
+// TestConnectionsOfLimitedPodsMoveToTheStack moves an open connection of a pod to the stack. After
+// that, the packets in both directions pass the host's rules.
 func TestConnectionsOfLimitedPodsMoveToTheStack(t *testing.T) {
 	onEachPath(t, connectionsOfLimitedPodsMoveToTheStack)
 }
@@ -113,7 +113,8 @@ func connectionsOfLimitedPodsMoveToTheStack(t *testing.T, one, two podHost) {
 		if err != nil || !echoes(conn) {
 			t.Fatal(err)
 		}
-		// The previous connection's packets can still pass the stack.
+		// Count only this connection's packets: packets of the previous connection might still pass
+		// the stack.
 		port := conn.LocalAddr().(*net.TCPAddr).Port
 		tt.limited.rules("add chain ip test forward { type filter hook forward priority 0; }",
 			fmt.Sprintf("add rule ip test forward ip saddr %s tcp sport %d counter", tt.opener.podAddress, port),
@@ -132,7 +133,7 @@ func connectionsOfLimitedPodsMoveToTheStack(t *testing.T, one, two podHost) {
 			}
 			return seen()
 		}, 2)
-		tt.limited.connect(AllRights) // the connection stays in the stack
+		tt.limited.connect(AllRights) // the connection does not return to the direct path
 		before := seen()
 		if !echoes(conn) || before != 2 {
 			t.Error("the connection ends after the limit is removed")
@@ -197,8 +198,8 @@ func translatedConnectionsReturnThroughTheStack(t *testing.T, one, two podHost) 
 	if err != nil || !echoes(conn) {
 		t.Fatalf("connection to the service: %v", err)
 	}
-	// The pod no longer opens direct connections to this port, because their source ports could be
-	// the same.
+	// The pod opens no more direct connections to this port, because one of them could have the
+	// same source port as the connection through the service.
 	one.rules("add chain ip test forward { type filter hook forward priority 0; meta l4proto tcp drop; }")
 	if _, err := one.dial(two.podAddress); err == nil {
 		t.Error("a direct connection opens beside a connection through the service")
@@ -296,8 +297,8 @@ func restartSendsNoPacketsToTheStack(t *testing.T, one, two podHost) {
 	}
 }
 
-// TestOtherFiltersSeePacketsOfPods checks that a tc filter that runs after the tunnel's program,
-// such as package shaping adds, still sees the pods' packets.
+// TestOtherFiltersSeePacketsOfPods verifies that a tc filter that runs after the tunnel's program,
+// such as a filter of package shaping, still receives the pods' packets.
 func TestOtherFiltersSeePacketsOfPods(t *testing.T) {
 	one, two := newPodHosts(t)
 	one.run("tc", "filter", "add", "dev", podDevice, "ingress", "prio", "2", "u32", "match", "u32", "0", "0", "action", "mirred", "egress", "redirect", "dev", "lo")
@@ -371,7 +372,7 @@ func TestRemovedDeviceHasNoDirectConnections(t *testing.T) {
 	if conn, err := one.dial(two.podAddress); err != nil || !echoes(conn) {
 		t.Fatal(err)
 	}
-	one.tunnel = &Tunnel{} // of a process that starts with other settings
+	one.tunnel = &Tunnel{} // simulates a process that starts with other settings
 	one.Do(t, func() error { return one.tunnel.Remove(device) })
 	one.run("ip", "route", "replace", two.subnet.String(), "via", "192.0.1.1")
 	one.rules("add chain ip test forward { type filter hook forward priority 0; meta l4proto tcp reject with tcp reset; }")

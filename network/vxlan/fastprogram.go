@@ -44,21 +44,22 @@ const (
 	flagACK = 1 << 4
 )
 
-// Field offsets in a connection's key, and its size. All fields are in network byte order.
+// Field offsets in a key of the map flows, and the size of the key. All fields are in network byte
+// order.
 const (
 	flowLocal, flowRemote, flowRemotePort, flowLocalPort = 0, 4, 8, 10
 	flowSize                                             = 12
 )
 
-// Field offsets in a connection, and its size. The time is the clock's time at the connection's
-// last packet.
+// Field offsets in a value of the map flows, and the size of the value. The time is the clock's
+// value at the connection's last packet.
 const (
 	flowState, flowTime = 0, 4
 	flowValueSize       = 8
 )
 
-// States of connections. The other bits record that there was a response, and the flags of packets
-// that end the connection.
+// States of connections. The other bits record whether there was a response, and which packets have
+// ended the connection.
 const (
 	openedHere  = 1 // by a pod on this node
 	openedThere = 2 // by its peer
@@ -70,7 +71,7 @@ const (
 	answered    = 1 << 11
 )
 
-// Field offsets in a local pod, and its size.
+// Field offsets in a value of the map locals, and the size of the value.
 const (
 	localDevice, localRights, localShare = 0, 4, 8
 	localSize                            = 12
@@ -117,7 +118,7 @@ func podProgram(m *kernelMaps) asm.Instructions {
 			asm.LoadMem(asm.R1, asm.R0, localShare, asm.Word),
 			asm.StoreMem(asm.RFP, stackShare, asm.R1, asm.Word),
 		},
-		// The other node.
+		// Find the other node.
 		mapped(stackTarget, stackIP+ipTarget),
 		peerOf(m, stackTarget, "pass"),
 		asm.Instructions{
@@ -164,7 +165,7 @@ func podProgram(m *kernelMaps) asm.Instructions {
 			asm.Mov.Imm(asm.R2, 0), asm.FnRedirect.Call(), asm.Return(),
 		},
 		toSegment(),
-		ending(verdictNext), // package shaping has a filter behind this program
+		ending(verdictNext), // the next filter can be a filter of package shaping
 	)
 }
 
@@ -205,10 +206,10 @@ func mapped(to, address int16) asm.Instructions {
 	}
 }
 
-// connection sets the state of a new connection, and then continues at a label. At the label
-// "refuse", it sets the state of a new connection that takes the path through the stack. At the
-// label "open", it sets R2 to the state of an existing connection. R7 holds the packet's flags. If
-// a connection cannot be recorded or is unknown, it passes the packet.
+// connection sets the state of a new connection, and then continues at the label opened. At the
+// label "refuse", it sets the state of a new connection that takes the path through the stack. At
+// the label "open", it sets R2 to the state of an existing connection. R7 holds the packet's flags.
+// If the connection is unknown or cannot be recorded, connection passes the packet to the stack.
 func connection(m *kernelMaps, state, closed int32, opened string) asm.Instructions {
 	return join(
 		count(m, "new connection"),
@@ -243,8 +244,9 @@ func connection(m *kernelMaps, state, closed int32, opened string) asm.Instructi
 	)
 }
 
-// count counts a connection in the project's share unless the connection is recorded already. If
-// the share is used up, count passes the packet. It continues at a label, which it defines.
+// count counts a connection in the project's share unless the connection is already recorded. If
+// the share is used up, count passes the packet to the stack. Otherwise, it continues at label,
+// which it defines.
 func count(m *kernelMaps, label string) asm.Instructions {
 	return join(
 		lookup(m.flows.FD(), stackFlow),
@@ -261,9 +263,9 @@ func count(m *kernelMaps, label string) asm.Instructions {
 	)
 }
 
-// keep passes a packet from the opener of a connection unless the pod has a right. If the pod moves
-// its connections to the stack, keep changes the state of the connection, to which R0 points. The
-// pod's rights are in R9.
+// keep passes a packet from the side that opened a connection to the stack, unless the pod has the
+// given right. If the pod moves its connections to the stack, keep changes the state of the
+// connection to which R0 points. R9 holds the pod's rights.
 func keep(right, move Rights) asm.Instructions {
 	return asm.Instructions{
 		asm.Mov.Reg(asm.R1, asm.R9), asm.And.Imm(asm.R1, int32(right)),
@@ -276,7 +278,7 @@ func keep(right, move Rights) asm.Instructions {
 	}
 }
 
-// readClock stores the time of the packet.
+// readClock reads the clock, and stores its value as the time of the packet.
 func readClock(m *kernelMaps) asm.Instructions {
 	return join(
 		asm.Instructions{asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, stackZero, asm.R1, asm.Word)},
@@ -358,9 +360,9 @@ func toPod(m *kernelMaps) asm.Instructions {
 
 // recordStack records connections that a pod on this node opens through the stack, because their
 // responses must return through the stack. If the stack has translated a connection's addresses,
-// the connection can have the same key as one of the pod's direct connections. Therefore, the pod
-// opens no more direct connections to this port. recordStack continues at the label "recorded". It
-// does not change R6, R7 or R8.
+// one of the pod's direct connections could have the same key. Therefore, the pod opens no more
+// direct connections to this port. recordStack continues at the label "recorded". It does not
+// change R6, R7 or R8.
 func recordStack(m *kernelMaps) asm.Instructions {
 	return join(
 		asm.Instructions{
@@ -426,8 +428,9 @@ func sameHalf(field, other int16, missing string) asm.Instructions {
 	}
 }
 
-// macs prepares new MAC addresses for the frame: from this node to the owner of the IPv4 address at
-// an offset from a register.
+// macs prepares new MAC addresses for the frame: this node's address as the source, and the address
+// of a pod or node as the destination. The IPv4 address of the pod or node is at an offset from a
+// register.
 func macs(base asm.Register, offset int16) asm.Instructions {
 	list := asm.Instructions{
 		asm.Mov.Imm(asm.R1, macPrefix()), asm.StoreMem(asm.RFP, stackMACs, asm.R1, asm.Half), asm.StoreMem(asm.RFP, stackMACs+6, asm.R1, asm.Half),

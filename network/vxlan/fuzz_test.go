@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// FuzzFrames runs the programs in the kernel. It verifies that a packet leaves the node only if it
-// is for a pod of another host, and that no packet enters the node outside VXLAN.
+// FuzzFrames runs the programs in the kernel. It verifies that a packet leaves the node only if its
+// destination is a pod on another host, and that no packet enters the node outside VXLAN.
 func FuzzFrames(f *testing.F) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		f.Fatal(err)
@@ -106,8 +106,8 @@ func target(packet []byte) (address netip.Addr) {
 	return address
 }
 
-// FuzzRecords verifies that a process can take over any records of another version's maps, and
-// never gains rights that are not in them.
+// FuzzRecords verifies that a process can take over arbitrary entries in another version's maps,
+// and never gains rights that the entries do not contain.
 func FuzzRecords(f *testing.F) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		f.Fatal(err)

@@ -15,9 +15,9 @@ import (
 
 // Flags in an IP family's settings.
 const (
-	flagTag       = 1 << iota // packets have the network ID of the sender, or else 0
-	flagIsolate               // the network IDs of packet and destination must be compatible
-	flagGate                  // packets of other hosts' pods leave the cluster at this node
+	flagTag       = 1 << iota // packets have the sender's network ID; otherwise, they have ID 0
+	flagIsolate               // the network IDs of a packet and its destination must be compatible
+	flagGate                  // packets from pods on other hosts leave the cluster at this node
 	flagMulticast             // multicast packets are sent and accepted
 	flagEnabled               // pods have addresses of the IP family
 )
@@ -29,9 +29,9 @@ const (
 	settingsCount
 )
 
-// addressSize is the size, in bytes, of an address that the programs compare with addresses in
-// packets. It is in network byte order. An IPv4 address has the form ::ffff:a.b.c.d (RFC 4291,
-// 2.5.5.2).
+// addressSize is the size, in bytes, of an address in the maps. The programs compare it with
+// addresses in packets, so it is in network byte order. An IPv4 address has the form ::ffff:a.b.c.d
+// (RFC 4291, 2.5.5.2).
 const addressSize = 16
 
 // Field offsets in an IP family's settings and in a peer. A network consists of an address and its
@@ -47,19 +47,19 @@ const (
 	settingsSize     = settingsReplicas + 8 // a multiple of 8
 
 	// peerGateway is the offset of the node's address in its IPv4 subnet, in network byte order.
-	// peerDevice is the offset of the index of the device for packets of direct connections. It is 0
-	// if there are no direct connections to the subnet. peerHop is the offset of the node's address,
-	// in network byte order, if these packets are not encapsulated in VXLAN. Otherwise, it is 0.
+	// peerDevice is the offset of the index of the device for packets of direct connections; the
+	// index is 0 if the subnet has no direct connections. peerHop is the offset of the node's
+	// address, in network byte order; the address is 0 if these packets are encapsulated in VXLAN.
 	peerAddress, peerFlags, peerVNI, peerGateway, peerDevice, peerHop = 0, 4, 8, 12, 16, 20
 
 	peerSize = 24
 )
 
-// maxEntries is the maximum number of pods on a node, and of other hosts. The maps use memory only
-// for existing entries.
+// maxEntries is the maximum number of pods on a node, and the maximum number of other hosts. The
+// maps use memory only for existing entries.
 const maxEntries = 1 << 16
 
-// maxFlows is the maximum number of recorded connections. If there are more, new connections take
+// maxFlows is the maximum number of recorded connections. Above this number, new connections take
 // the path through the kernel's network stack.
 const maxFlows = 1 << 17
 
@@ -69,8 +69,8 @@ const maxShare = maxFlows / 4
 // maxRemotes is the maximum number of pods on other nodes.
 const maxRemotes = 1 << 18
 
-// maxPairs is the maximum number of pods and ports between which connections through services are
-// recorded.
+// maxPairs is the maximum number of pairs of a pod and a port for which connections through
+// services are recorded.
 const maxPairs = 1 << 12
 
 // kernelMaps contains the programs' maps.
@@ -84,7 +84,7 @@ type kernelMaps struct {
 	exits, gates, owners *ebpf.Map
 	// replicas maps numbers to the hosts that receive multicast packets.
 	replicas *ebpf.Map
-	// locals contains the pods on this node that have direct connections. flows contains the
+	// locals contains the pods on this node that have direct connections. flows contains these
 	// connections. pairs contains the times at which pods opened connections through services. See
 	// Local.
 	locals, flows, pairs *ebpf.Map
@@ -99,25 +99,25 @@ type kernelMaps struct {
 // programs contains the programs, and the content of their maps.
 type programs struct {
 	kernelMaps
-	egress, ingress *ebpf.Program // of the device
-	pod             *ebpf.Program // of pods' devices
+	egress, ingress *ebpf.Program // for the VXLAN device
+	pod             *ebpf.Program // for the pods' devices
 	// segmentEgress and segmentIngress are the programs of devices on network segments. segments
-	// contains the indexes of the devices that have the programs. It is nil if a previous process's
-	// programs can be attached to other devices.
+	// contains the indexes of the devices that have the programs. It is nil if other devices might
+	// still have a previous process's programs.
 	segmentEgress, segmentIngress *ebpf.Program
 	segments                      map[int]bool
 	// unusable contains the devices that direct connections cannot use, with the reasons.
 	unusable map[int]string
 
 	localsOf map[netip.Addr]attachedLocal
-	// former contains the addresses of pods that were removed after the last call to Age. Before the
-	// first call, isAged is false, and pods of a previous process might have been removed too.
+	// former contains the addresses of pods that were removed after the last call to Age. Before
+	// the first call, isAged is false, and a previous process's pods might have been removed too.
 	former       map[netip.Addr]bool
 	isAged       bool
 	copied       []copiedMap
 	isAttached   bool // the devices between hosts have the programs
 	remotesOf    map[netip.Addr]uint32
-	deviceIndex  int // of the VXLAN device; 0 before it exists
+	deviceIndex  int // index of the VXLAN device; 0 before it exists
 	peersOf      map[netip.Prefix]Peer
 	networksOf   map[netip.Prefix]bool
 	podsOf       map[netip.Addr]uint32
@@ -238,10 +238,10 @@ func (p *programs) close() {
 
 func (p *programs) setSettings(d Device, flags uint32) error {
 	for number, subnet := range [settingsCount]netip.Prefix{settings4: d.Subnet, settings6: d.SecondSubnet} {
-		value := make([]byte, settingsSize) // not enabled
+		value := make([]byte, settingsSize) // 0 means not enabled
 		if subnet.IsValid() {
 			if number == settings6 {
-				flags &^= flagMulticast // multicast exists only for IPv4
+				flags &^= flagMulticast // this package supports multicast only for IPv4
 			}
 			value = p.encodeSettings(d, subnet, flags|flagEnabled)
 		}
@@ -292,8 +292,8 @@ func encodePrefix(network netip.Prefix) any {
 	return append(key, encodeAddress(network.Masked().Addr())...)
 }
 
-// withDevices adds the nodes' addresses in their IPv4 subnets, and sets the devices for packets of
-// direct connections.
+// withDevices returns a copy of peers to which it adds the nodes' addresses in their IPv4 subnets,
+// and the devices for packets of direct connections.
 func (p *programs) withDevices(peers map[netip.Prefix]Peer) map[netip.Prefix]Peer {
 	result := maps.Clone(peers)
 	for subnet, peer := range result {

@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxReplicas is the maximum number of hosts that receive copies of a multicast packet. The
-// program's loop needs a bound.
+// maxReplicas is the maximum number of hosts that receive copies of a multicast packet. The kernel
+// requires a bound on the program's loop.
 const maxReplicas = 1024
 
-// copyMark marks a copy while it is sent through the device. Package egressip does not use this
-// bit.
+// copyMark marks a copy while the program sends it through the device. Package egressip does not
+// use this bit.
 const copyMark = 1 << 27
 
 // isMulticast jumps to a label if the packet's destination is a multicast address. It changes R1.
@@ -28,7 +28,7 @@ func isMulticast(label string) asm.Instructions {
 	}
 }
 
-// isCopy passes the copies that the program has sent, because they already have a tunnel key.
+// isCopy passes copies that the program has sent itself, because they already have a tunnel key.
 func isCopy() asm.Instructions {
 	return asm.Instructions{
 		asm.LoadMem(asm.R1, asm.R6, skbMark, asm.Word),

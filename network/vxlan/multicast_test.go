@@ -89,7 +89,7 @@ func TestMulticastReachesAllNodes(t *testing.T) {
 		{nil, "till", ""},
 		{[]*host{two, three}, "till", ""},
 		{[]*host{one, three}, "till", "three: till; "},
-		{[]*host{one, two, three}, "new", ""}, // the network of the pod is unknown
+		{[]*host{one, two, three}, "new", ""}, // the pod's network is unknown
 		{[]*host{one, two, three}, "till", "two: till; three: till; "},
 	} {
 		enable(tt.hosts...)
@@ -104,8 +104,8 @@ func TestMulticastReachesAllNodes(t *testing.T) {
 	if vni := wire.vni("last"); vni != 12 {
 		t.Errorf("the network ID is %d", vni)
 	}
-	// The host that is not a node receives no copy: the first packet that it receives is a different
-	// one.
+	// The host that is not a node receives no copy, so the following packet is the first packet
+	// that it receives.
 	end := vxlanpacket.Packet{VNI: 77, MAC: make(net.HardwareAddr, 6), Source: one.address, Target: appliance.address, Payload: "end"}
 	one.Do(t, func() error {
 		conn, err := net.Dial("udp4", netip.AddrPortFrom(appliance.address, Port).String())

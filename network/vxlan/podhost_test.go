@@ -165,7 +165,7 @@ func (p podHost) inPod(command ...string) {
 	})
 }
 
-// connect gives the pod rights.
+// connect replaces the pod's rights.
 func (p podHost) connect(rights Rights) {
 	p.t.Helper()
 	p.Do(p.t, func() error {

@@ -44,7 +44,8 @@ const (
 	keySizeWithoutLocal         = 28 // before Linux 6.0
 )
 
-// withoutChecksum is BPF_F_ZERO_CSUM_TX. Some devices and kernels compute wrong UDP checksums.
+// withoutChecksum is BPF_F_ZERO_CSUM_TX. It is used because some devices and kernels compute wrong
+// UDP checksums.
 const withoutChecksum = 1 << 1
 
 // egressProgram returns the program for packets that the node sends. It sets the destination's host
@@ -58,8 +59,8 @@ func egressProgram(m *kernelMaps) asm.Instructions {
 		recordStack(m),
 		peerOf(m, stackTarget, "exit"),
 		asm.Instructions{
-			asm.Mov.Reg(asm.R9, asm.R0), // the peer
-			asm.Mov.Imm(asm.R7, 0),      // the network ID
+			asm.Mov.Reg(asm.R9, asm.R0), // R9 holds the peer
+			asm.Mov.Imm(asm.R7, 0),      // R7 holds the network ID
 			asm.LoadMem(asm.R1, asm.R9, peerFlags, asm.Word),
 			asm.JEq.Imm(asm.R1, 0, "by sender"),
 			asm.LoadMem(asm.R7, asm.R9, peerVNI, asm.Word),
@@ -75,12 +76,13 @@ func egressProgram(m *kernelMaps) asm.Instructions {
 			asm.Ja.Label("send"),
 			asm.Mov.Imm(asm.R1, 0).WithSymbol("not a pod"),
 		},
-		// Packets from the node have network ID 0. A new pod's network might not be known yet.
+		// Packets from the node have network ID 0. Check the source address, because the packet
+		// could also come from a new pod whose network ID is still unknown.
 		isNode(stackSource, "not the node"),
 		asm.Instructions{
 			asm.Ja.Label("send"),
-			// These are responses from other machines to packets that left the cluster at this
-			// node.
+			// Other packets are responses from other machines to packets that left the cluster at
+			// this node.
 			asm.LoadMem(asm.R2, asm.R8, settingsFlags, asm.Word).WithSymbol("not the node"),
 			asm.And.Imm(asm.R2, flagGate),
 			asm.JEq.Imm(asm.R2, 0, "drop"),
@@ -151,9 +153,9 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 		stackPointer(asm.R2, stackTunnelKey),
 		asm.Instructions{
 			asm.Mov.Imm(asm.R3, keySizeWithoutLocal), asm.Mov.Imm(asm.R4, 0), asm.FnSkbGetTunnelKey.Call(),
-			asm.JNE.Imm(asm.R0, 0, "drop"), // also VXLAN in IPv6
+			asm.JNE.Imm(asm.R0, 0, "drop"), // this also drops VXLAN packets over IPv6
 		},
-		// The sender's subnet belongs to the host that sent the packet.
+		// Check that the packet comes from the host that has the sender's subnet.
 		peerOf(m, stackSource, "response"),
 		asm.Instructions{
 			asm.LoadMem(asm.R1, asm.R0, peerAddress, asm.Word),
@@ -162,12 +164,12 @@ func ingressProgram(m *kernelMaps) asm.Instructions {
 			asm.LoadMem(asm.R1, asm.R0, peerDevice, asm.Word),
 			asm.StoreMem(asm.RFP, stackPath, asm.R1, asm.Word),
 		},
-		// Package multicast delivers the packet.
+		// If the destination is a multicast address, package multicast delivers the packet.
 		isMulticast("multicast"),
-		// The destination is in this node's subnet.
+		// Check that the destination is in this node's subnet.
 		isLocal(stackTarget, "gate"),
 		asm.Instructions{
-			// The network IDs are compatible.
+			// Check that the network IDs are compatible.
 			asm.JEq.Imm(asm.R7, protocol(unix.ETH_P_ARP), "pass"),
 			asm.LoadMem(asm.R1, asm.R8, settingsFlags, asm.Word),
 			asm.And.Imm(asm.R1, flagIsolate),
@@ -206,7 +208,8 @@ func gate(m *kernelMaps) asm.Instructions {
 	return join(
 		asm.Instructions{
 			asm.JEq.Imm(asm.R7, protocol(unix.ETH_P_ARP), "drop").WithSymbol("gate"),
-			// IPv6 multicast addresses start with ff, and IPv4 addresses with ::.
+			// IPv6 multicast addresses start with ff. IPv4 addresses start with 00, because they
+			// have the form ::ffff:a.b.c.d.
 			asm.LoadMem(asm.R1, asm.RFP, stackTarget, asm.Byte),
 			asm.JEq.Imm(asm.R1, 0xff, "drop"),
 		},

@@ -21,7 +21,8 @@ const (
 	hopSize               = 20
 )
 
-// skbType is the offset of the skb field that specifies to whom the frame is addressed.
+// skbType is the offset of the skb field that specifies whether the frame is addressed to this
+// host.
 const skbType = 4
 
 // nextHop prepares the address to which a packet is sent on a network segment. The family is 0 if
@@ -99,8 +100,8 @@ func segmentIngressProgram(m *kernelMaps) asm.Instructions {
 
 // setSegments attaches the programs to the devices on the network segments of the hosts, and
 // detaches them from all other devices. It does not replace programs of a previous process, because
-// the maps might not be complete yet. mtu is the MTU of pods. It returns the error for an unusable
-// device only once.
+// the maps might not be complete yet. mtu is the MTU of pods. For each unusable device, setSegments
+// returns an error only once.
 func (p *programs) setSegments(peers map[netip.Prefix]Peer, mtu int) error {
 	desired := map[int]bool{}
 	for subnet, peer := range peers {
@@ -145,10 +146,11 @@ func (p *programs) setSegments(peers map[netip.Prefix]Peer, mtu int) error {
 	return errors.Join(errs...)
 }
 
-// checkSegment returns an error if direct connections cannot use a device. The frames of the device
-// must have Ethernet headers, and be large enough for the packets of pods: the stack reports larger
-// packets to the pods. If other filters or programs accepted packets before these programs see
-// them, the stack would get replies for connections that it does not know.
+// checkSegment returns an error if direct connections cannot use a device. The device's frames must
+// have Ethernet headers, and must be large enough for the packets of pods, because only the stack
+// reports larger packets to the pods. No other filter or program may accept packets before these
+// programs process them. Otherwise, the stack would receive replies of connections that it does not
+// track.
 func checkSegment(device netlink.Link, mtu int) error {
 	name := device.Attrs().Name
 	if device.Attrs().EncapType != "ether" {
@@ -183,8 +185,8 @@ func checkSegment(device netlink.Link, mtu int) error {
 	return nil
 }
 
-// repairSegments attaches the programs to the devices again. It replaces programs of a previous
-// process.
+// repairSegments attaches the programs to the devices again. It also replaces the programs of a
+// previous process.
 func (p *programs) repairSegments() error {
 	var errs []error
 	for index := range p.segments {
@@ -231,7 +233,7 @@ func segmentDevices() (map[int]bool, error) {
 	return devices, nil
 }
 
-// ownFilters returns the filters, on all devices, that contain programs for received packets.
+// ownFilters returns this package's filters for received packets on all devices.
 func ownFilters() (own []*netlink.BpfFilter, err error) {
 	queues, err := netlink.QdiscList(nil)
 	if err != nil {
@@ -291,8 +293,8 @@ func RemoveSegments() error {
 	return errors.Join(errs...)
 }
 
-// detachSegment detaches the programs from a device. It then also removes the device's tc hooks if
-// they have no other filters.
+// detachSegment detaches the programs from a device. It then removes the device's tc hooks unless
+// they have other filters.
 func detachSegment(index int) error {
 	link, err := netlink.LinkByIndex(index)
 	if errors.As(err, &netlink.LinkNotFoundError{}) {

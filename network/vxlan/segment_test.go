@@ -29,7 +29,7 @@ func (h *host) segmentPrograms() int {
 
 // TestSegmentsWithOtherFiltersAreNotUsed adds filters and programs that accept all packets, and a
 // qdisc that has no hook for sent packets. The host drops packets of connections that its stack
-// does not know.
+// does not track.
 func TestSegmentsWithOtherFiltersAreNotUsed(t *testing.T) {
 	one, two := newSegmentHosts(t)
 	one.rules("add chain ip test forward { type filter hook forward priority 0; ct state invalid drop; }")
@@ -110,7 +110,7 @@ func TestProgramsOfUnusedSegmentsAreRemoved(t *testing.T) {
 	setMTU("1500")
 	segment := one.peers[two.subnet]
 	one.peers[two.subnet] = Peer{Address: segment.Address, Routed: true}
-	one.tunnel = &Tunnel{} // of a process that starts after the network has changed
+	one.tunnel = &Tunnel{} // simulates a process that starts after the network has changed
 	one.follow()
 	one.Do(t, func() error {
 		return one.tunnel.Ensure(Device{Name: device, Absent: true, Subnet: one.subnet}, one.peers)

@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// TestLayoutsHaveNames fails if a field moves. In that case, give the map another name, as adopt.go
-// describes, unless the field was appended to the value.
+// TestLayoutsHaveNames fails if a field moves. In that case, rename the map, as adopt.go describes,
+// unless the field was only appended to the value.
 func TestLayoutsHaveNames(t *testing.T) {
 	fields := map[string]string{
 		"locals": fmt.Sprint("device ", localDevice, " rights ", localRights, " share ", localShare, ": ", RightOpen, RightKeepOpened, RightAccept, RightKeepAccepted, MoveOpened, MoveAccepted),
@@ -40,7 +40,8 @@ func TestLayoutsHaveNames(t *testing.T) {
 	}
 }
 
-// replaceFormer makes a host use the programs of another version. change changes their maps.
+// replaceFormer replaces a host's programs with programs of another version. change changes the
+// maps of that version.
 func (p podHost) replaceFormer(change func(m *mapSpec)) {
 	p.t.Helper()
 	former := newPrograms()
@@ -73,7 +74,7 @@ func (p *programs) connectFormer(pod netip.Addr) error {
 	return errors.Join(p.shares.Put(share, make([]byte, p.shares.ValueSize())), p.locals.Put(pod.AsSlice(), value), attach(link, netlink.HANDLE_MIN_INGRESS, devicePriority, p.pod))
 }
 
-// upgrade replaces the process with one of this version.
+// upgrade replaces the process with a process of this version.
 func (p podHost) upgrade() {
 	p.t.Helper()
 	p.tunnel.programs.close()
@@ -82,8 +83,8 @@ func (p podHost) upgrade() {
 	p.ensure()
 }
 
-// TestConnectionsSurviveOtherSizesOfMaps upgrades from versions whose values have fewer or more
-// fields.
+// TestConnectionsSurviveOtherSizesOfMaps upgrades from versions whose maps have fewer or more
+// fields in their values.
 func TestConnectionsSurviveOtherSizesOfMaps(t *testing.T) {
 	for name, change := range map[string]func(m *mapSpec){
 		"rights of a later version": func(m *mapSpec) {
@@ -123,7 +124,7 @@ func TestConnectionsSurviveOtherSizesOfMaps(t *testing.T) {
 	}
 }
 
-// TestRightsOfOtherLayoutsAreRevoked upgrades from a version whose maps a new process cannot read.
+// TestRightsOfOtherLayoutsAreRevoked upgrades from a version whose maps a new process cannot use.
 // The hosts' rules drop all packets that pass the network stack.
 func TestRightsOfOtherLayoutsAreRevoked(t *testing.T) {
 	rename := func(m *mapSpec) {
@@ -162,7 +163,8 @@ func TestRightsOfOtherLayoutsAreRevoked(t *testing.T) {
 	}
 }
 
-// enlarge gives all maps that a new process continues to use the size of a later version.
+// enlarge increases the value size of all maps that a new process continues to use, as a later
+// version would.
 func enlarge(m *mapSpec) {
 	if kind := m.spec.Name; kind == localsMap || kind == flowsMap || kind == "pairs" || kind == "shares" {
 		m.spec.ValueSize += 8

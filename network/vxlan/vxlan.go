@@ -6,23 +6,23 @@
 //	                                     program: host of the subnet,
 //	                                     network ID of the pod's project
 //
-// A packet's network ID (VNI) is the network ID of the sender's project, as in OpenShift 3.11: 0
-// for global projects and for nodes. A receiver accepts a packet only if
+// A packet's network ID (VNI) is the network ID of the sender's project, as in OpenShift 3.11. For
+// global projects and nodes, it is 0. A receiver accepts a packet only if
 //
 //   - the packet comes from the host that has the sender's subnet,
 //   - the destination is in this node's subnet, and
-//   - in multitenant mode, the network ID of the packet or of the destination is 0, or both are
-//     equal.
+//   - in multitenant mode, the network IDs of the packet and the destination are equal, or one of
+//     them is 0.
 //
 // The device itself has no network ID (metadata mode). Two eBPF programs at its tc hooks set and
 // check the IDs. The programs' maps contain the subnets of other hosts and the network IDs of this
 // node's pods, so the cost of a packet depends neither on the number of hosts nor on the number of
 // pods. If this process exits, the kernel keeps the device, the programs and the maps.
 //
-// Packets to outside addresses leave the cluster at the host that has their project's egress
-// address (package egressip). They reach this host over a route through the device to NextHop. The
-// receiver marks the packets according to their network ID. Only the hosts with egress addresses
-// send the responses.
+// Packets to addresses outside the cluster leave the cluster at the host that has their project's
+// egress address (package egressip). They reach this host over a route through the device to
+// NextHop. The receiver marks the packets according to their network ID. Only hosts with egress
+// addresses send responses from outside.
 //
 // The TCP packets of direct connections between pods (Local) bypass the kernel's network stack on
 // their nodes: a program at a pod's device sends them to this device, and the device's program
@@ -30,8 +30,8 @@
 // encapsulated in VXLAN: the program sends them to the host's device on the segment, which also has
 // programs (segment.go).
 //
-// Each of the other nodes receives a copy of a pod's multicast packet, which package multicast
-// delivers there.
+// Each of the other nodes receives a copy of a pod's multicast packet. On these nodes, package
+// multicast delivers the copy.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, OpenShift SDN; RFC 7348. The checks have
 // the same order as OpenShift 3.11's flows.
@@ -52,9 +52,9 @@ import (
 // Port is the default UDP port for VXLAN, which is used if the ClusterNetwork specifies none.
 const Port = 4789
 
-// NextHop returns the gateway of the routes through the device to outside addresses: the dummy
-// address of RFC 7600, or an address in the discard-only prefix of RFC 6666. The address is only a
-// placeholder, because the device's program determines the host.
+// NextHop returns the gateway of the routes that lead through the device to addresses outside the
+// cluster: the dummy address of RFC 7600, or an address in the discard-only prefix of RFC 6666. The
+// address is only a placeholder, because the device's program determines the host.
 func NextHop(family ipfamily.Family) netip.Addr {
 	if family == ipfamily.IPv6 {
 		return netip.AddrFrom16([16]byte{0: 1, 15: 8})
@@ -65,7 +65,7 @@ func NextHop(family ipfamily.Family) netip.Addr {
 // Overhead is the number of bytes that VXLAN over IPv4 adds to a packet.
 const Overhead = 50
 
-// Device contains the settings of the device.
+// Device contains the settings of the VXLAN device.
 type Device struct {
 	Name string
 	// Absent means that the node has no device, because it exchanges packets with other hosts only
@@ -89,10 +89,12 @@ type Peer struct {
 	Address netip.Addr
 	// SecondAddress is the host's IPv6 address, if it has one. The VXLAN device does not use it.
 	SecondAddress netip.Addr
-	// Gateway is the host's address in its IPv4 subnet. It is optional for the IPv4 subnet itself.
+	// Gateway is the host's address in its IPv4 subnet. It is required only if the peer's subnet is
+	// an IPv6 subnet.
 	Gateway netip.Addr
 	// Routed means that unicast packets to the host's pods do not pass through the VXLAN device,
-	// but through the device with the index Device. Both hosts share its network segment.
+	// but through the device with the index Device, which is on a network segment that both hosts
+	// share.
 	Routed bool
 	Device int
 	// External means that the host is not a node. It responds to ARP requests for its addresses.
@@ -107,17 +109,17 @@ type Peer struct {
 type Networks struct {
 	// Plugin is the cluster's network plugin.
 	Plugin string
-	// Pods maps the addresses of the node's pods to their network IDs. It omits pods whose network ID
-	// is not known.
+	// Pods maps the addresses of the node's pods to their network IDs. It omits pods whose network
+	// ID is unknown.
 	Pods map[netip.Addr]uint32
-	// In multitenant mode, Remotes maps the IPv4 addresses of pods on other nodes to their network
-	// IDs. It omits pods whose network ID is not known.
+	// Remotes maps the IPv4 addresses of pods on other nodes to their network IDs in multitenant
+	// mode. It omits pods whose network ID is unknown.
 	Remotes map[netip.Addr]uint32
 	// Exits maps the addresses of this node's pods to the other hosts at which their packets leave
 	// the cluster.
 	Exits map[netip.Addr]Exit
-	// Gates maps the network IDs of projects to the marks for packets that leave the cluster at this
-	// node.
+	// Gates maps the network IDs of projects to the marks for packets that leave the cluster at
+	// this node.
 	Gates map[uint32]uint32
 	// Owners lists hosts that can send responses from machines outside the cluster.
 	Owners []netip.Addr
@@ -138,7 +140,7 @@ type Tunnel struct {
 	mu       sync.Mutex
 	source   func() (Networks, error)
 	created  func()
-	programs *programs // nil without a device
+	programs *programs // nil until Ensure has succeeded
 	device   Device
 	peers    map[netip.Prefix]Peer
 	locals   map[netip.Addr]Local
@@ -191,8 +193,8 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 		}
 		return fmt.Errorf("set up VXLAN: %w", err)
 	}
-	// After a restart, the process replaces the previous process's programs when its own programs
-	// are complete.
+	// After a restart, the new process replaces the previous process's programs only when its own
+	// programs are complete.
 	t.programs = current
 	if err := current.repairSegments(); err != nil {
 		slog.Warn("connections on a network segment take the path through the network stack", "error", err)
@@ -210,8 +212,9 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 	return nil
 }
 
-// ensureDevice creates or repairs the device. The programs know the device before they are attached
-// to it: otherwise, they would pass packets of open direct connections to the stack.
+// ensureDevice creates or repairs the device. It sets the device's index in the maps before it
+// attaches the programs to the device. Otherwise, the programs would pass packets of open direct
+// connections to the stack.
 func (t *Tunnel) ensureDevice(p *programs) error {
 	if t.device.Absent {
 		p.deviceIndex = 0
@@ -242,7 +245,7 @@ func (t *Tunnel) Remove(name string) error {
 		t.programs.close()
 		t.programs = nil
 	}
-	// Without rights, the programs at the pods' devices pass all packets to the stack.
+	// Without rights, the programs that remain on the pods' devices pass all packets to the stack.
 	return errors.Join(revokeFormer(), RemoveSegments(), removeDevice(name))
 }
 

@@ -36,8 +36,8 @@ type host struct {
 	dualStack, absent bool
 }
 
-// newHost creates a host on its own network segment. Its pods are web, with network ID 12, till,
-// with network ID 13, and admin, which is global.
+// newHost creates a host on its own network segment. Its pods are web (network ID 12), till
+// (network ID 13) and admin (global).
 func newHost(t *testing.T, name string, number int) *host {
 	t.Helper()
 	h := &host{
@@ -289,9 +289,9 @@ func TestNetworksChangeForRunningPods(t *testing.T) {
 	}
 }
 
-// forgery is a VXLAN packet that a program forges.
+// forgery is a VXLAN packet that an attacker sends.
 type forgery struct {
-	from     *host // the host whose address the UDP packet has
+	from     *host // the host whose address is the source of the UDP packet
 	vni      uint32
 	source   netip.Addr
 	target   netip.Addr
@@ -359,7 +359,7 @@ func TestForgedPacketsAreDropped(t *testing.T) {
 }
 
 // TestApplianceExchangesPackets connects a host that uses the kernel's own VXLAN device, as an
-// appliance would.
+// appliance does.
 func TestApplianceExchangesPackets(t *testing.T) {
 	one, _ := newHosts(t)
 	appliance := newHost(t, "appliance", 3)

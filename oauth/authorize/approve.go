@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/token"
 )
 
-// The paths of the two pages.
+// Paths of this package's two pages.
 const (
 	Path        = "/oauth/authorize"
 	ApprovePath = "/oauth/approve"
@@ -81,8 +81,8 @@ func (s *Server) ServeApprove(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// parameterValues returns the parameters of the client request that led to the page. It returns
-// false if then is not a valid request.
+// parameterValues parses then, the client request that led to the page, and returns its parameters.
+// It returns false if then is not a valid request.
 func parameterValues(then string) (url.Values, bool) {
 	query, ok := strings.CutPrefix(then, Path+"?")
 	if !ok {

@@ -43,7 +43,7 @@ type Server struct {
 // ServeAuthorize handles a client's request: it authenticates the user, checks the granted scopes,
 // and redirects with a code or a token.
 //
-// It reads nothing about the client before it has authenticated the user. An unauthenticated
+// It looks up the client only after it has authenticated the user. Therefore, an unauthenticated
 // request receives the same response for every client, service account and project.
 func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
 	if err := r.ParseForm(); err != nil || repeated(r.Form) != "" {
@@ -91,7 +91,7 @@ func (s *Server) ServeAuthorize(w http.ResponseWriter, r *http.Request) {
 }
 
 // challenges reports whether a request comes from a program that supports challenges: its client_id
-// is client.Challenging, or the request has the header whose name is login.CSRFHeader.
+// is client.Challenging, or it has the header login.CSRFHeader.
 func challenges(r *http.Request) bool {
 	return r.Form.Get("client_id") == client.Challenging || r.Header.Get(login.CSRFHeader) != ""
 }
@@ -157,7 +157,8 @@ func (s *Server) token(r *http.Request, req *request, grant token.Grant) (string
 	return req.redirect + "#" + values.Encode(), nil
 }
 
-// withQuery adds values, and the state if there is one, to the query of a redirect URI.
+// withQuery adds values to the query of a redirect URI. It also adds the state, unless the state is
+// empty.
 func withQuery(address, state string, values url.Values) string {
 	if state != "" {
 		values.Set("state", state)
@@ -173,8 +174,8 @@ func (r *request) refusal(code, description string, cause error) *refusal {
 	return &refusal{Problem: token.Problem{Code: code, Description: description}, redirect: r.redirect, state: r.state, cause: cause}
 }
 
-// refuse redirects to the client with the error. If no redirect URI is known, refuse shows the
-// error to the user.
+// refuse redirects to the client with the error. If the redirect URI is unknown or invalid, refuse
+// shows the error to the user.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, rejection *refusal) {
 	if rejection.cause != nil {
 		s.Report(rejection.cause)

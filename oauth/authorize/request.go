@@ -22,8 +22,8 @@ type request struct {
 	challenge, method string
 }
 
-// refusal describes a rejected request. If the redirect URI is valid, the Problem is sent to the
-// client.
+// refusal describes a rejected request. If the redirect URI is valid, the server sends the Problem
+// to the client.
 type refusal struct {
 	token.Problem
 	redirect, state string
@@ -76,7 +76,8 @@ func (s *Server) read(ctx context.Context, form url.Values) (*request, *refusal)
 	return r, nil
 }
 
-// complete validates the parameters whose errors are sent to the client.
+// complete sets the request's remaining parameters. It validates the parameters whose errors are
+// sent to the client.
 func (r *request) complete(form url.Values) *token.Problem {
 	if !slices.Contains([]string{"code", "token"}, r.responseType) {
 		return &token.Problem{Code: "unsupported_response_type", Description: "response_type must be code or token"}

@@ -34,12 +34,12 @@ const (
 const (
 	// NoRedirectURIs means that a service account is not a client because it has no redirect URI.
 	NoRedirectURIs = "NoSAOAuthRedirectURIs"
-	// NoTokens means that no secret contains a token of the client.
+	// NoTokens means that no secret contains a token of the service account.
 	NoTokens = "NoSAOAuthTokens"
 )
 
 // Misconfigured means that a service account does not exist or is not set up as a client. The error
-// text is the same in both cases, so that a caller cannot find out which service accounts exist.
+// text is the same in both cases, so that a user cannot determine which service accounts exist.
 type Misconfigured struct{ Notice Notice }
 
 // Error returns a message without the service account's name.
@@ -56,9 +56,9 @@ type Notice struct {
 // ID returns the account's client_id.
 func (n Notice) ID() string { return serviceaccount.MakeUsername(n.Account.Namespace, n.Account.Name) }
 
-// AccountUID is the annotation on tokens, codes and grants that contains the UID of their client,
-// if the client is a service account. The tokens, codes and grants become invalid when the account
-// is deleted, because a new account of the same name has a different UID.
+// AccountUID is an annotation on tokens, codes and grants. If their client is a service account,
+// the annotation contains the account's UID. When the account is deleted, the tokens, codes and
+// grants become invalid, because a new account with the same name has a different UID.
 const AccountUID = "oauth.slipway.io/service-account-uid"
 
 // Annotations returns the annotations for the client's tokens, codes and grants. It returns nil
@@ -71,7 +71,8 @@ func (c *Client) Annotations() map[string]string {
 }
 
 // Owns reports whether a token, code or grant that contains the client's name was issued to this
-// client. It returns false for an object of a deleted service account of the same name.
+// client. It returns false if the object was issued to a deleted service account with the same
+// name.
 func (c *Client) Owns(object metav1.Object) bool {
 	return c.Account == nil || object.GetAnnotations()[AccountUID] == string(c.Account.UID)
 }
@@ -113,8 +114,8 @@ func (a *Accounts) find(ctx context.Context, namespace, name string) (*Client, e
 	}, nil
 }
 
-// Owns reports whether a token's client still exists. The client does not need to have a valid
-// redirect URI. A client that is not a service account is assumed to exist.
+// Owns reports whether a token's client still exists. The client does not need a valid redirect
+// URI. Owns assumes that a client that is not a service account exists.
 func (a *Accounts) Owns(ctx context.Context, id string, token metav1.Object) (bool, error) {
 	namespace, name, err := serviceaccount.SplitUsername(id)
 	if err != nil {
@@ -157,8 +158,8 @@ func (a *Accounts) verify(ctx context.Context, id, secret string) (bool, error) 
 // maxReferences is the maximum number of routes that are read for one service account.
 const maxReferences = 32
 
-// redirects returns the valid redirect URIs in a service account's annotations, and an error
-// message for each invalid URI.
+// redirects returns the valid redirect URIs in a service account's annotations. For each invalid
+// URI, it returns an error message.
 func (a *Accounts) redirects(ctx context.Context,
 	account *corev1.ServiceAccount) (addresses, problems []string) {
 	references := 0
@@ -187,8 +188,8 @@ func (a *Accounts) redirects(ctx context.Context,
 	return addresses, problems
 }
 
-// referenced returns the URLs of the route that a reference refers to. The parts set in override
-// replace the corresponding parts of each URL.
+// referenced returns the URLs of the route that a reference refers to. The parts of a URL that
+// override contains replace the corresponding parts of each URL.
 func (a *Accounts) referenced(ctx context.Context,
 	namespace, text, override string) (addresses []string, err error) {
 	var reference oauthv1.OAuthRedirectReference
@@ -217,7 +218,7 @@ func (a *Accounts) referenced(ctx context.Context,
 	return addresses, nil
 }
 
-// rejected reports whether the router behind an ingress entry rejected the route.
+// rejected reports whether the router that wrote an ingress entry rejected the route.
 func rejected(ingress routev1.RouteIngress) bool {
 	return slices.ContainsFunc(ingress.Conditions, func(c routev1.RouteIngressCondition) bool {
 		return c.Type == routev1.RouteAdmitted && c.Status == corev1.ConditionFalse

@@ -24,7 +24,7 @@ import (
 // ErrUnknown means that no client has the requested ID.
 var ErrUnknown = errors.New("the client does not exist")
 
-// The OAuth clients that every cluster has.
+// Names of the OAuth clients that every cluster has.
 const (
 	// WebConsole requests tokens for the web console.
 	WebConsole = "openshift-web-console"
@@ -40,19 +40,20 @@ type Client struct {
 	ID string
 	// RedirectURIs are the URIs that responses can be sent to.
 	RedirectURIs []string
-	// RespondWithChallenges makes the server send 401 with WWW-Authenticate to unauthenticated
-	// users instead of a login page.
+	// RespondWithChallenges makes the server send status 401 with WWW-Authenticate to
+	// unauthenticated users instead of a login page.
 	RespondWithChallenges bool
-	// GrantMethod applies if a user has not granted the scopes. It defaults to the configured
-	// method.
+	// GrantMethod applies if a user has not granted the requested scopes. It defaults to the
+	// configured grant method.
 	GrantMethod oauthv1.GrantHandlerType
-	// ScopeRestrictions limits the scopes. Without restrictions, all scopes are allowed.
+	// ScopeRestrictions limits the scopes that the client can request. Without restrictions, the
+	// client can request all scopes.
 	ScopeRestrictions []oauthv1.ScopeRestriction
 	// MaxAge and InactivityTimeout apply to the client's tokens, in seconds. nil means the
 	// configured value, and 0 means no limit.
 	MaxAge, InactivityTimeout *int32
-	// OptionalChallenge allows a public client to obtain codes without a code challenge, or with a
-	// challenge of the plain method.
+	// OptionalChallenge allows a public client to obtain codes without a code challenge, or with
+	// the plain challenge method.
 	OptionalChallenge bool
 	// Account is the service account, or nil if the client is an OAuthClient.
 	Account *corev1.ServiceAccount
@@ -69,8 +70,7 @@ const (
 	ChallengeRequired   = "required"
 )
 
-// Public reports whether the client has no secret, which means that any program can impersonate the
-// client.
+// Public reports whether the client has no secret, so that any program can impersonate the client.
 func (c *Client) Public() bool { return c.Account == nil && slices.Contains(c.secrets, "") }
 
 // verify reports whether a client secret is valid. The empty secret is valid for a client without
@@ -102,7 +102,7 @@ func (r *Registry) Authenticate(ctx context.Context, id, secret string) (*Client
 	}
 	c, err := r.Find(ctx, id)
 	if errors.Is(err, ErrUnknown) {
-		c = &Client{secrets: []string{rand.Text()}} // a random secret, which no client has
+		c = &Client{secrets: []string{rand.Text()}} // a random secret, which no request can contain
 	} else if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzRedirect checks that, for every redirect URI, a response redirects only to one of the
+// FuzzRedirect verifies, for arbitrary redirect URIs, that the server redirects only to the
 // client's hosts.
 func FuzzRedirect(f *testing.F) {
 	for _, seed := range []string{

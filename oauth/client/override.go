@@ -8,8 +8,8 @@ import (
 	routev1 "github.com/openshift/api/route/v1"
 )
 
-// overridden returns the route's URL on a host, in which override replaces a scheme (`https://`), a
-// host (`//website.com`), a port (`//:8000`), a path (`path`), or several of them.
+// overridden returns the URL of a route on the given host. override replaces the URL's scheme
+// (`https://`), host (`//website.com`), port (`//:8000`), path (`path`), or several of these parts.
 func overridden(route *routev1.Route, host, override string) string {
 	address := &url.URL{Scheme: "http", Host: host, Path: route.Spec.Path}
 	if route.Spec.TLS != nil {

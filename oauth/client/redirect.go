@@ -8,9 +8,10 @@ import (
 	"strings"
 )
 
-// Redirect returns the redirect URI for a response. This is the requested URI if it equals one of
-// the client's URIs or is below one of them, or the client's only URI if the request does not
-// specify a URI. For any other URI, Redirect returns an error, and the caller must not redirect.
+// Redirect returns the redirect URI for a response. If the request contains a URI, it must be equal
+// to one of the client's URIs or be below one of them. If the request contains no URI, the client
+// must have exactly one URI. Otherwise, Redirect returns an error, and the caller must not
+// redirect.
 func (c *Client) Redirect(query string) (string, error) {
 	if query == "" {
 		if len(c.RedirectURIs) != 1 {
@@ -30,7 +31,7 @@ func (c *Client) Redirect(query string) (string, error) {
 	return "", errors.New("redirect_uri is not registered for the client")
 }
 
-// parseRedirect parses an absolute URI. It rejects URIs that browsers interpret differently.
+// parseRedirect parses an absolute URI. It rejects URIs that browsers would interpret differently.
 func parseRedirect(text string) (*url.URL, error) {
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r == '\\' || r == 0x7f }) {
 		return nil, errors.New("redirect_uri contains a character that a URI cannot have")

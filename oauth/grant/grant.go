@@ -20,15 +20,15 @@ import (
 // Grants reads and writes user grants.
 type Grants struct {
 	Authorizations store.Objects[*oauthv1.OAuthClientAuthorization]
-	// Quota limits the number of grants for each user. A limit is necessary because service
-	// accounts can be clients, and grants can outlive them.
+	// Quota limits the number of grants for each user. A limit is necessary because users can
+	// create service accounts, which can be clients, and a grant can outlive its client.
 	Quota *store.Quota[*oauthv1.OAuthClientAuthorization]
 }
 
 func name(user *userv1.User, c *client.Client) string { return user.Name + ":" + c.ID }
 
-// Scopes returns the scopes that a user granted to a client. It ignores grants by a deleted user,
-// or to a deleted service account, of the same name.
+// Scopes returns the scopes that a user granted to a client. It ignores a grant if it was made by a
+// deleted user with the same name, or to a deleted service account with the same name.
 func (g *Grants) Scopes(ctx context.Context, user *userv1.User, c *client.Client) ([]string, error) {
 	grant, err := g.Authorizations.Get(ctx, name(user, c))
 	switch {

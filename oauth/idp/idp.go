@@ -1,8 +1,9 @@
 // Package idp defines identity providers, which authenticate users. Each provider has its own
 // folder and passes the tests in package conformance.
 //
-// There are three kinds of provider, each with its own interface: one checks a password, one reads
-// the headers set by an authenticating proxy, and one redirects the user to another server.
+// There are three kinds of providers, each with its own interface: Password checks a password,
+// Request reads the headers that an authenticating proxy sets, and Redirect redirects the user to
+// another server.
 package idp
 
 import (
@@ -16,7 +17,7 @@ import (
 // could not check the credentials.
 var ErrRefused = errors.New("the identity provider rejects the login")
 
-// Identity describes a user as known to one identity provider.
+// Identity describes a user as one identity provider knows the user.
 type Identity struct {
 	// UserName is the user's unique and permanent name at the provider. It becomes part of the
 	// Identity object's name.
@@ -46,17 +47,18 @@ func (i *Identity) Extra() map[string]string {
 	return extra
 }
 
-// Password is a provider that checks passwords sent in a form or in response to a basic challenge.
+// Password is a provider that checks passwords. A password comes from a form, or from the response
+// to a basic challenge.
 type Password interface {
 	// AuthenticatePassword returns the identity for a user name and password. It returns ErrRefused
-	// for wrong credentials, and always for an empty password.
+	// for wrong credentials and for an empty password.
 	AuthenticatePassword(ctx context.Context, user, password string) (*Identity, error)
 }
 
 // Request is a provider that reads headers set by an authenticating proxy.
 type Request interface {
 	// AuthenticateRequest returns the identity in the request headers. It returns ErrRefused if the
-	// request has no such headers, or if its client is not allowed to set them.
+	// request does not have the headers, or if its client is not allowed to set them.
 	AuthenticateRequest(r *http.Request) (*Identity, error)
 	// LoginURL and ChallengeURL return the proxy's URL for browsers and for other clients. In the
 	// configured URL, they replace `${url}` with the escaped URL of the current request and
@@ -70,7 +72,7 @@ type Redirect interface {
 	// StartURL returns the server URL that the browser is redirected to. The server then redirects
 	// the browser to callback, with state.
 	StartURL(callback, state string) string
-	// AuthenticateCallback returns the identity of the user whose browser was redirected to
-	// callback with query.
+	// AuthenticateCallback returns the identity of the user whose browser the server has redirected
+	// to callback. query is the query of that redirect.
 	AuthenticateCallback(ctx context.Context, callback string, query url.Values) (*Identity, error)
 }

@@ -15,7 +15,7 @@ const (
 	auditDecision = "authentication.openshift.io/decision"
 )
 
-// note adds the result of a password login to the request's audit event.
+// note adds the result of a password login to the audit event of the request.
 func note(r *http.Request, name string, success bool, err error) {
 	decision := "deny"
 	switch {

@@ -10,16 +10,17 @@ import (
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
-// callbackPath is the prefix of the paths that other servers redirect browsers to. The provider's
-// name follows the prefix.
+// callbackPath is the prefix of the paths to which the servers of identity providers redirect
+// browsers. The provider's name follows the prefix.
 const callbackPath = "/oauth2callback/"
 
 func (s *Server) callback(provider Provider) string {
 	return s.PublicURL + callbackPath + url.PathEscape(provider.Name)
 }
 
-// ServeCallback handles a browser that returns from another server. The state must contain the
-// value of the browser's own cookie, so that a link from an attacker cannot log in a user.
+// ServeCallback handles a browser that an identity provider's server has redirected back. The state
+// must contain a value that is derived from the browser's own cookie. Otherwise, a link from an
+// attacker could log in the user as another user.
 func (s *Server) ServeCallback(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, callbackPath)
 	for _, provider := range s.Providers {
@@ -54,7 +55,7 @@ func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, provider Provi
 	http.Redirect(w, r, then, http.StatusFound)
 }
 
-// encodeState encodes the values that the other server must return with the browser.
+// encodeState encodes the values that the identity provider's server must return with the browser.
 func encodeState(browser, then string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(url.Values{"browser": {browser}, "then": {then}}.Encode()))
 }

@@ -6,13 +6,14 @@ import (
 	"net/url"
 )
 
-// CSRFHeader must be present in a request for the server to send a challenge. Pages on other sites
-// cannot make a browser send this header, so they cannot make the browser prompt for a password and
-// store it.
+// CSRFHeader is a header that a request must contain for the server to send a challenge. A page on
+// another site cannot make a browser send this header. Therefore, the page cannot make the browser
+// prompt for a password and store it.
 const CSRFHeader = "X-CSRF-Token"
 
-// Demand responds to an unauthenticated request. If challenges is true, it sends a challenge to a
-// program. Otherwise, it redirects a browser to a login page.
+// Demand responds to an unauthenticated request. If challenges is true, the client is a program,
+// and Demand sends a challenge. Otherwise, the client is a browser, and Demand redirects it to a
+// login page.
 func (s *Server) Demand(w http.ResponseWriter, r *http.Request, challenges bool) {
 	if challenges {
 		s.challenge(w, r)
@@ -21,7 +22,8 @@ func (s *Server) Demand(w http.ResponseWriter, r *http.Request, challenges bool)
 	s.choose(w, r)
 }
 
-// challenge responds to a program, usually with 401. The response contains instructions for users.
+// challenge responds to a program, usually with status 401. The response contains instructions for
+// the user.
 func (s *Server) challenge(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	var elsewhere string
@@ -53,7 +55,7 @@ func (s *Server) challenge(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// public returns a request's URL as external browsers use it.
+// public returns a request's URL as browsers outside the cluster use it.
 func (s *Server) public(r *http.Request) *url.URL {
 	address, err := url.Parse(s.PublicURL + present(r))
 	if err != nil {
@@ -65,8 +67,9 @@ func (s *Server) public(r *http.Request) *url.URL {
 // choice is one provider on the provider selection page.
 type choice struct{ Name, URL string }
 
-// choose redirects a browser to the only provider with a login page, or shows the provider
-// selection page.
+// choose redirects a browser to the login page if exactly one provider has a login page, unless
+// AlwaysChoose is set. If several providers have a login page, it shows the provider selection
+// page.
 func (s *Server) choose(w http.ResponseWriter, r *http.Request) {
 	var choices []choice
 	for _, provider := range s.Providers {

@@ -18,7 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
-// Form contains the data for the login page. Its fields are those of OpenShift 3's templates.
+// Form contains the data for the login page. Its fields have the same names as in OpenShift 3's
+// templates.
 type Form struct {
 	ProviderName     string
 	Action           string
@@ -30,7 +31,8 @@ type Form struct {
 // Fields contains either the names or the values of the form's fields.
 type Fields struct{ Then, CSRF, Username, Password string }
 
-// message returns the message for an error code from the query.
+// message returns the message to show for an error code. The code can come from the URL's query, so
+// it can be arbitrary.
 func message(code string) string {
 	switch code {
 	case "":
@@ -126,8 +128,8 @@ func (s *Server) showForm(w http.ResponseWriter, r *http.Request, provider Provi
 	s.Pages.Show(w, http.StatusOK, page.Login, form)
 }
 
-// takeForm handles the form for a password login. It redirects the browser to the target of the
-// login, or back to the form if the login fails.
+// takeForm handles the submitted form of a password login. It redirects the browser to the page
+// that the user wanted to open, or back to the form if the login fails.
 func (s *Server) takeForm(w http.ResponseWriter, r *http.Request, provider Provider) {
 	then, name := redirect.Local(r.PostFormValue("then"), "/"), r.PostFormValue("username")
 	showAgain := func(reason string) {
@@ -176,7 +178,8 @@ func (s *Server) showProviders(w http.ResponseWriter, choices []choice) {
 	s.Pages.Show(w, http.StatusOK, page.Providers, struct{ Providers []choice }{choices})
 }
 
-// fail reports an error, if there is one, and shows the message for an error code.
+// fail reports err to the administrator, unless it is nil, and shows the message for an error code
+// to the user.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, status int, code string, err error) {
 	s.report(err)
 	s.Pages.Fail(w, r, status, page.Problem{Error: message(code), ErrorCode: code})

@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/redirect"
 )
 
-// FuzzState checks that a browser that returns with a state is redirected only to a URL on this
-// server.
+// FuzzState verifies, for arbitrary states, that a browser that returns with the state is
+// redirected only to a URL on this server.
 func FuzzState(f *testing.F) {
 	for _, seed := range []string{"/oauth/authorize?client_id=a", "//evil.org", "/\\evil.org", "https://evil.org", "/\t/evil.org", "/%2f/evil.org", "", "javascript:alert(1)"} {
 		f.Add(seed, "")

@@ -1,5 +1,6 @@
-// Package login authenticates OAuth server users: by headers that a proxy sets, by a password in
-// the request, by a session, or with a login page on this server or another server.
+// Package login authenticates users of the OAuth server. It accepts headers that a proxy sets, a
+// password in the request, or a session. Otherwise, it shows a login page on this server or
+// redirects to another server.
 //
 // Source: OpenShift 3.9 Architecture, 4.1.4.4 to 4.1.4.6.
 package login
@@ -23,7 +24,7 @@ import (
 
 // Provider is a configured identity provider. Exactly one of Password, Request and Redirect is set.
 type Provider struct {
-	// Name is the provider's name. It is the prefix of the names of its Identities.
+	// Name is the provider's name. The names of the provider's Identities begin with it.
 	Name string
 	// Challenge enables the provider for WWW-Authenticate challenges. Login enables it for login
 	// pages.
@@ -70,7 +71,7 @@ func (s *Server) Authenticate(r *http.Request) (*userv1.User, error) {
 	return s.fromSession(r)
 }
 
-// AuthenticateProgram works like Authenticate, but ignores sessions. A link on another site can
+// AuthenticateProgram works like Authenticate, but ignores sessions: a link on another site can
 // make a browser send its session cookie, but not a password.
 func (s *Server) AuthenticateProgram(r *http.Request) (*userv1.User, error) {
 	for _, provider := range s.Providers {
@@ -91,8 +92,8 @@ func (s *Server) AuthenticateProgram(r *http.Request) (*userv1.User, error) {
 	return nil, nil
 }
 
-// basic tries the password with each provider that supports challenges, until a provider accepts
-// it.
+// basic tries the password with each provider that supports challenges until a provider accepts the
+// password.
 func (s *Server) basic(r *http.Request, name, password string) (user *userv1.User, err error) {
 	end, err := s.Throttle.Try(name, clientaddr.Network(r.RemoteAddr))
 	if err != nil {
@@ -140,7 +141,7 @@ func (s *Server) check(ctx context.Context, provider Provider,
 	return user, nil
 }
 
-// present returns a request's path and query. The query includes form values.
+// present returns a request's path and query. The query includes the form values.
 func present(r *http.Request) string {
 	if err := r.ParseForm(); err != nil {
 		return r.URL.EscapedPath()

@@ -9,15 +9,15 @@ import (
 	"github.com/slipway-platform/slipway/oauth/session"
 )
 
-// LogoutPath is the path of the form that ends all of the user's sessions.
+// LogoutPath is the path of the page with the form that ends all of the user's sessions.
 const LogoutPath = "/logout"
 
 // confirmation contains the data for the logout page.
 type confirmation struct{ Action, Then, CSRF, User, Error string }
 
-// ServeLogout ends all of the user's sessions if the server's own form requests it, and redirects
-// the browser to the page that the request specifies. A GET request only shows the form, so that a
-// link on another site cannot end a session.
+// ServeLogout ends all of the user's sessions if the server's own form is submitted, and then
+// redirects the browser to the page that the request specifies. A GET request only shows the form,
+// so that a link on another site cannot end a session.
 func (s *Server) ServeLogout(w http.ResponseWriter, r *http.Request) {
 	then := redirect.Local(r.FormValue("then"), "/oauth/token/request")
 	user, ok := s.Sessions.User(r)

@@ -7,8 +7,8 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// Metrics counts password login attempts, under OpenShift 3's metric names (3.9 Architecture,
-// 4.1.4.7). A nil Metrics is a no-op.
+// Metrics counts attempts to log in with a password. The metrics have the same names as in
+// OpenShift 3 (3.9 Architecture, 4.1.4.7). The methods of a nil Metrics are no-ops.
 type Metrics struct {
 	total, basicTotal, formTotal *metrics.Counter
 	basicResult, formResult      *metrics.CounterVec

@@ -19,7 +19,8 @@ func (s *Server) startSession(w http.ResponseWriter, user *userv1.User) error {
 }
 
 // fromSession returns the user for the browser's session, or nil if there is no valid session. It
-// reads the user from the store, because another API server might have ended the session.
+// reads the user from the store instead of a cache, because another API server might have ended the
+// session.
 func (s *Server) fromSession(r *http.Request) (*userv1.User, error) {
 	of, ok := s.Sessions.User(r)
 	if !ok {
@@ -28,7 +29,7 @@ func (s *Server) fromSession(r *http.Request) (*userv1.User, error) {
 	user, err := s.Users.Get(r.Context(), of.Name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil // the user was deleted in the meantime
+		return nil, nil // the user was deleted after the login
 	case err != nil:
 		return nil, fmt.Errorf("find user %q of the session: %w", of.Name, err)
 	case !current(of, user):
@@ -37,7 +38,7 @@ func (s *Server) fromSession(r *http.Request) (*userv1.User, error) {
 	return user, nil
 }
 
-// current reports whether a session is a session of the user and has not ended.
+// current reports whether a session belongs to the user and has not ended.
 func current(of session.User, user *userv1.User) bool {
 	return string(user.UID) == of.UID && user.Annotations[session.Generation] == of.Generation
 }
@@ -55,8 +56,8 @@ func (s *Server) endSessions(r *http.Request) error {
 	return s.changeGeneration(r.Context(), of.Name, func(user *userv1.User) bool { return current(of, user) })
 }
 
-// EndSessionsOf ends all of a user's sessions on the server. It does not affect a later user of the
-// same name.
+// EndSessionsOf ends all of a user's sessions on the server. uid ensures that it does not affect a
+// later user with the same name.
 func (s *Server) EndSessionsOf(ctx context.Context, name, uid string) error {
 	return s.changeGeneration(ctx, name, func(user *userv1.User) bool { return string(user.UID) == uid })
 }

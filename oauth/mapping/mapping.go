@@ -1,5 +1,5 @@
-// Package mapping finds the User for an identity. At the first login, it creates the User and the
-// Identity with one of the four mapping methods.
+// Package mapping finds the User for an identity. At an identity's first login, it creates the
+// Identity and, depending on the mapping method, the User.
 //
 // An Identity refers to exactly one User and contains the User's UID. A User lists its Identities.
 // Both references must agree, so that a recreated user is a different user. Source: OpenShift 3.9
@@ -57,7 +57,7 @@ type Mapper struct {
 	Identities store.Objects[*userv1.Identity]
 }
 
-// attempts is the maximum number of attempts when updates conflict.
+// attempts is the maximum number of attempts to map an identity when updates conflict.
 const attempts = 5
 
 // User returns the user for an authenticated identity.
@@ -120,8 +120,8 @@ func (m *Mapper) userOf(ctx context.Context, identity *userv1.Identity) (*userv1
 const maxGenerated = 1000
 
 // assign finds or creates the user for a new identity, and adds the identity to the user's list.
-// The caller creates the identity afterwards. If the process is interrupted before the caller
-// creates the identity, the next login finds the identity's name in the list.
+// The caller then creates the identity. If the process is interrupted before that, the next login
+// finds the user by the identity's name in the list.
 func (m *Mapper) assign(ctx context.Context, method Method, identity string,
 	id *idp.Identity) (*userv1.User, error) {
 	preferred := id.Preferred()
@@ -149,7 +149,7 @@ func (m *Mapper) assign(ctx context.Context, method Method, identity string,
 	return nil, ErrClaim
 }
 
-// encoded is the prefix of an encoded user name. A user name that is not encoded never begins with
+// encoded is the prefix of a user name that is encoded in base64. Other user names never begin with
 // this prefix.
 const encoded = "b64:"
 

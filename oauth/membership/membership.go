@@ -21,8 +21,8 @@ type Groups struct {
 	informer cache.SharedIndexInformer
 }
 
-// New returns an empty cache, which Run fills. find returns the group store, or false until the
-// store exists.
+// New returns an empty cache, which Run fills. find returns the group store, or false if the store
+// does not exist yet.
 func New(find func() (*registry.Store, bool)) (*Groups, error) {
 	source := apiserver.StoreListerWatcher{Find: func() (*registry.Store, error) {
 		if store, ok := find(); ok {
@@ -53,7 +53,7 @@ func (g *Groups) WaitReady(ctx context.Context) error {
 func (g *Groups) Of(user string) []string {
 	groups, err := g.informer.GetIndexer().ByIndex(byUser, user)
 	if err != nil {
-		return nil // cannot happen, because the index exists
+		return nil // not possible, because the index exists
 	}
 	names := make([]string, 0, len(groups)+1)
 	for _, object := range groups {

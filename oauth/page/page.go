@@ -34,7 +34,8 @@ type Templates struct{ Login, Providers, Error string }
 // Pages renders pages.
 type Pages struct{ pages map[string]*template.Template }
 
-// New parses the templates. It fails if a file cannot be read or parsed.
+// New returns the pages. It uses the built-in templates, unless custom contains a replacement. It
+// fails if a file cannot be read or parsed.
 func New(custom Templates) (*Pages, error) {
 	p := &Pages{pages: map[string]*template.Template{}}
 	for _, name := range []string{Login, Providers, Error, Grant, Token, Request, Implicit, Logout} {
@@ -59,7 +60,8 @@ func New(custom Templates) (*Pages, error) {
 	return p, nil
 }
 
-// Source returns a page's source as a single template file, which an administrator can customize.
+// Source returns a page's source as a single template, which an administrator can save and
+// customize.
 func Source(name string) (string, error) {
 	layout, err := files.ReadFile("layout.html")
 	if err != nil {
@@ -72,7 +74,8 @@ func Source(name string) (string, error) {
 	return string(content) + string(layout), nil
 }
 
-// Show writes a page with its data. If a template fails, the response contains no details.
+// Show writes a page with its data. If the template fails, the response contains no details of the
+// error.
 func (p *Pages) Show(w http.ResponseWriter, status int, name string, data any) {
 	var content bytes.Buffer
 	if err := p.pages[name].ExecuteTemplate(&content, "layout.html", data); err != nil {
@@ -101,7 +104,7 @@ func Harden(header http.Header) {
 	header.Set("X-Xss-Protection", "1; mode=block")
 }
 
-// WantsPage reports whether a request comes from a browser.
+// WantsPage reports whether a request comes from a browser, which accepts HTML.
 func WantsPage(r *http.Request) bool {
 	return strings.Contains(r.Header.Get("Accept"), "text/html")
 }

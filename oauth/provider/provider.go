@@ -27,7 +27,7 @@ type Config struct {
 	Settings any
 }
 
-// OpenID is the block for an OpenID Connect provider.
+// OpenID is the `provider` block for an OpenID Connect provider.
 type OpenID struct {
 	legacyv1.OpenIDIdentityProvider
 	// Issuer is the server's identifier in its ID tokens. See openid.Keys.

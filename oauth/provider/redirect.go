@@ -47,7 +47,8 @@ func newRedirect(settings any) (*external.Provider, error) {
 	return nil, fmt.Errorf("%T is not an identity provider", settings)
 }
 
-// connect returns the HTTP client and the client secret for a provider.
+// connect returns the HTTP client and the client secret for a provider. ca is the path of the CA
+// bundle that verifies the provider's server.
 func connect(ca string, source legacyv1.StringSource) (*http.Client, string, error) {
 	secret, err := stringsource.Read(source)
 	if err != nil {

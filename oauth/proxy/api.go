@@ -43,8 +43,8 @@ func connect(s Settings) (*api, error) {
 	return &api{strings.TrimSuffix(s.API, "/"), &http.Client{Transport: transport, Timeout: requestTimeout}}, nil
 }
 
-// get requests a path, with a token unless the token is empty, and decodes the response. It retries
-// while the API server is starting or unreachable.
+// get sends a GET request for a path and decodes the response. It sends the token unless the token
+// is empty. It retries while the API server is starting or unreachable.
 func (a *api) get(ctx context.Context, path, token string, into any) error {
 	for attempt := 1; ; attempt++ {
 		err := a.call(ctx, http.MethodGet, path, token, nil, into)
@@ -59,11 +59,11 @@ func (a *api) get(ctx context.Context, path, token string, into any) error {
 	}
 }
 
-// errTemporary marks failures that a retry can resolve.
+// errTemporary marks errors that a retry can resolve.
 var errTemporary = errors.New("the API server is not available")
 
-// call sends a request, with a token unless the token is empty, and decodes the response. It sends
-// a form as form data, and any other body as JSON.
+// call sends a request and decodes the response. It sends the token unless the token is empty. It
+// encodes a form as form data, and any other body as JSON.
 func (a *api) call(ctx context.Context, method, path, token string, body, into any) error {
 	var content []byte
 	kind := "application/json"
@@ -152,7 +152,7 @@ func (a *api) user(ctx context.Context, token string) (string, error) {
 	return user.Metadata.Name, err
 }
 
-// allows reports whether a token's owner is allowed to perform the actions in all reviews.
+// allows reports whether a token's owner has the permissions in all reviews.
 func (a *api) allows(ctx context.Context, token string, reviews []Review) (bool, error) {
 	for _, review := range reviews {
 		var result struct{ Allowed bool }

@@ -26,7 +26,8 @@ const (
 	healthPath  = "/oauth/healthz"
 )
 
-// Headers of requests to the application. The proxy removes these headers from client requests.
+// Headers that identify the user to the application. The proxy removes these headers from clients'
+// requests.
 const (
 	userHeader  = "X-Forwarded-User"
 	emailHeader = "X-Forwarded-Email"
@@ -43,13 +44,13 @@ type session struct {
 	Token string
 }
 
-// login is the content of the cookie for a login that this browser has started.
+// login is the content of the login cookie: the state of a login that the browser has started.
 type login struct{ State, Verifier, Then string }
 
 // loginTimeout is the maximum duration of a login.
 const loginTimeout = 15 * time.Minute
 
-// handler serves the proxy's port.
+// handler handles the requests that the proxy receives.
 type handler struct {
 	Settings
 	api     *api
@@ -95,8 +96,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isOpen reports whether a path can be accessed without a login. A path that the application could
-// interpret differently, such as /open/../admin, requires a login.
+// isOpen reports whether a path can be accessed without a login. A path such as /open/../admin
+// requires a login, because the application might interpret it differently.
 func (h *handler) isOpen(u *url.URL) bool {
 	clean := path.Clean(u.Path)
 	if clean != "/" && strings.HasSuffix(u.Path, "/") {
@@ -129,7 +130,7 @@ func (h *handler) start(w http.ResponseWriter, r *http.Request, then string) {
 
 func (h *handler) loginCookie() string { return h.CookieName + "_login" }
 
-// complete completes a login that this browser has started.
+// complete completes a login that the browser has started with start.
 func (h *handler) complete(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	var pending login
@@ -194,8 +195,8 @@ func (h *handler) pass(w http.ResponseWriter, r *http.Request, of session) {
 	h.next.ServeHTTP(w, r)
 }
 
-// withoutCookies returns the values of Cookie headers without the named cookies. The other cookies
-// stay as the browser sent them.
+// withoutCookies returns the values of Cookie headers without the named cookies. It does not change
+// the other cookies.
 func withoutCookies(sent []string, names ...string) []string {
 	var kept []string
 	for _, line := range sent {
@@ -219,10 +220,10 @@ type destination struct {
 // destinationKey is the key of the destination in a request's context.
 type destinationKey struct{}
 
-// rewrite directs a request to the application, with the host name from the client's request and
-// the headers for its user. It runs after the headers that the client lists in Connection are
-// removed. It also removes client headers that match the user's headers except for underscores,
-// because applications might treat underscores in a header name as hyphens.
+// rewrite directs a request to the application. It keeps the host name of the client's request and
+// sets the headers for the user. It runs after the headers that the client lists in Connection are
+// removed. It also removes client headers whose names differ from the user headers' names only in
+// underscores instead of hyphens, because an application might not distinguish these names.
 func (h *handler) rewrite(r *httputil.ProxyRequest) {
 	for name := range r.Out.Header {
 		switch http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")) {
@@ -242,13 +243,14 @@ func (h *handler) rewrite(r *httputil.ProxyRequest) {
 	r.Out.Host = r.In.Host
 	r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
 	r.SetXForwarded()
-	// Without TLS, the proxy is behind a router that terminated it.
+	// A request without TLS comes from a router that has terminated TLS and set this header.
 	if scheme := r.In.Header.Get(schemeHeader); r.In.TLS == nil && scheme != "" {
 		r.Out.Header.Set(schemeHeader, scheme)
 	}
 }
 
-// email returns the email address for applications that identify users by email address.
+// email returns an email address for the user, because some applications identify users by email
+// address.
 func email(user string) string {
 	if strings.Contains(user, "@") {
 		return user

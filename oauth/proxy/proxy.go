@@ -13,7 +13,7 @@
 //	   |<-----------------|  302, cookie with the session |
 //
 // Source: OpenShift Container Platform 3.9 Architecture, section 4.1.4.3.1.1. The flags, paths and
-// headers are those of github.com/openshift/oauth-proxy.
+// headers are the same as in github.com/openshift/oauth-proxy.
 package proxy
 
 import (

@@ -24,7 +24,7 @@ import (
 type server struct {
 	oauthtest.Server
 	url      string
-	outage   int // number of metadata requests that fail before one succeeds
+	outage   int // number of metadata requests that fail before a request succeeds
 	allowed  bool
 	reviews  []map[string]any
 	metadata int
@@ -48,14 +48,15 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// proxied is a proxy with an application that returns the request header in its response.
+// proxied is a proxy for an application that returns the headers of a request in its response.
 type proxied struct {
 	*server
 	url     string
 	browser *http.Client
 }
 
-// application starts an application that returns its name and the request header in its response.
+// application starts an application that returns its name and the headers of a request in its
+// response.
 func application(t *testing.T, name string, serve func(http.Handler) *httptest.Server) *httptest.Server {
 	t.Helper()
 	app := serve(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -84,7 +85,7 @@ func start(t *testing.T, args ...string) proxied {
 	return startFor(t, "--upstream="+application(t, "app", httptest.NewServer).URL, args...)
 }
 
-// startFor starts a proxy for the application given as a flag value.
+// startFor starts a proxy with the given --upstream flag.
 func startFor(t *testing.T, upstream string, args ...string) proxied {
 	t.Helper()
 	s := &server{Server: oauthtest.Server{
@@ -125,14 +126,14 @@ func newTestHandler(t *testing.T, args ...string) *handler {
 	return handler
 }
 
-// seen contains the parts of a request that reach the application.
+// seen describes a request that reached the application.
 type seen struct {
 	App, Path, Host string
 	Header          http.Header
 }
 
-// get requests a path, and returns the request that the application received. ok is false if the
-// application received no request.
+// get requests a path through the proxy, and returns the request that the application received. ok
+// is false if the application received no request.
 func (p proxied) get(t *testing.T, path string, header ...string) (status int, at *url.URL, app seen, ok bool) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, p.url+path, nil)
@@ -336,7 +337,7 @@ func TestForgedLoginsAreRejected(t *testing.T) {
 	if status, _, _, ok := p.get(t, "/", "Cookie: _oauth_proxy=eyJVc2VyIjoiYWxpY2UifQ"); status != http.StatusFound || ok {
 		t.Errorf("with a forged cookie: %d", status)
 	}
-	// A login cookie is not accepted as a session cookie, because it contains other values.
+	// A login cookie is not accepted as a session cookie, although the proxy sealed both of them.
 	sealed := ""
 	target, _ := url.Parse(p.url)
 	p.get(t, "/")

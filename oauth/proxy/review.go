@@ -10,8 +10,8 @@ import (
 )
 
 // Review checks whether the user who logs in has a permission. It is a SubjectAccessReview in
-// authorization.openshift.io/v1 without the user and groups fields, because the token that the
-// login returns can check only its own user's permissions.
+// authorization.openshift.io/v1. It has no user and groups fields, because the proxy sends the
+// review with the user's own token, which can check only that user's permissions.
 type Review struct {
 	Kind             string `json:"kind"`
 	APIVersion       string `json:"apiVersion"`
@@ -23,8 +23,8 @@ type Review struct {
 	ResourceName     string `json:"resourceName"`
 	Path             string `json:"path"`
 	IsNonResourceURL bool   `json:"isNonResourceURL"`
-	// Scopes limits the permissions. Without scopes, the review considers all of the user's
-	// permissions, even if the token's scopes exclude them.
+	// Scopes limits the permissions that the review considers. Without scopes, it considers all of
+	// the user's permissions, including permissions that the token's scopes exclude.
 	Scopes []string `json:"scopes"`
 }
 

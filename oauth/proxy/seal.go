@@ -14,8 +14,8 @@ import (
 )
 
 // sealer encrypts and authenticates cookie values. All replicas of an application have the same
-// client and secret, so each replica can read the cookies of the others. Cookies of other clients
-// cannot be opened, even with the same secret.
+// client and secret, so each replica can open the other replicas' cookies. It cannot open the
+// cookies of another client, even if both clients have the same secret.
 type sealer struct{ aead cipher.AEAD }
 
 // keySize is the length of an AES-256 key, in bytes.
@@ -54,7 +54,7 @@ func (s sealer) set(w http.ResponseWriter, name string, value any, valid time.Du
 	return nil
 }
 
-// open reads a cookie that set wrote. ok is false if there is no valid cookie.
+// open opens a cookie that set wrote. ok is false if the request has no valid cookie.
 func (s sealer) open(r *http.Request, name string, value any) (ok bool) {
 	sent, err := r.Cookie(name)
 	if err != nil {
@@ -78,8 +78,9 @@ func (s sealer) open(r *http.Request, name string, value any) (ok bool) {
 // clearCookie removes a cookie.
 func clearCookie(w http.ResponseWriter, name string) { http.SetCookie(w, cookie(name, "", -1)) }
 
-// cookie returns a cookie that is sent over TLS only. The cookie is also sent with requests that
-// other sites initiate, because the OAuth server is another site.
+// cookie returns a cookie that browsers send only over TLS. Browsers also send the cookie with
+// requests that another site initiates, because the OAuth server, which redirects to the proxy, is
+// another site.
 func cookie(name, value string, seconds int) *http.Cookie {
 	return &http.Cookie{Name: name, Value: value, Path: "/", MaxAge: seconds, Secure: true, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 }

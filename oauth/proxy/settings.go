@@ -19,29 +19,29 @@ type Settings struct {
 	HTTPS, HTTP string
 	// Certificate and Key are paths to files.
 	Certificate, Key string
-	// Upstreams contains the URLs of the applications, longest path first. A path that ends with a
-	// slash is the prefix of the paths that the application serves.
+	// Upstreams contains the URLs of the applications, longest path first. If a URL's path ends
+	// with a slash, the application serves all paths that begin with the path.
 	Upstreams []*url.URL
 	// UpstreamCAs contains paths to the CA bundles for applications with HTTPS.
 	UpstreamCAs []string
 	// ClientID and ClientSecret identify the OAuth client. ClientSecretFile takes precedence over
-	// ClientSecret. The content of the file can change.
+	// ClientSecret. The content of the file can change while the proxy is running.
 	ClientID, ClientSecret, ClientSecretFile string
 	// Scope is the scope that the proxy requests from the user.
 	Scope string
 	// RedirectURL is the URL that the OAuth server redirects the browser to. If it has no host, the
 	// request's host applies.
 	RedirectURL *url.URL
-	// CookieName is the name of the session cookie. CookieSecret is the secret that seals the cookie.
-	// CookieExpire is how long the cookie is valid.
+	// CookieName is the name of the session cookie. CookieSecret is the secret that seals the
+	// cookie. CookieExpire is the time for which the cookie is valid.
 	CookieName, CookieSecret string
 	CookieExpire             time.Duration
 	// PassToken makes the proxy pass the user's token to the application.
 	PassToken bool
 	// Open matches the paths that can be accessed without a login.
 	Open []*regexp.Regexp
-	// Reviews lists the reviews that decide which users can access the application. All of them must
-	// allow the user.
+	// Reviews lists the reviews that determine which users can access the application. All of the
+	// reviews must allow the user.
 	Reviews []Review
 	// API is the API server's URL. CAs contains paths to its CA bundles.
 	API string
@@ -57,8 +57,8 @@ const defaultCA = accountFolder + "ca.crt"
 // callbackPath is the path that the OAuth server redirects the browser to.
 const callbackPath = "/oauth/callback"
 
-// Parse parses the flags. Its error contains all problems. Parse writes help and the list of flags
-// to out.
+// Parse parses the flags. Its error contains the problems of all flags. Parse writes help and the
+// list of flags to out.
 func Parse(args []string, out io.Writer) (s Settings, err error) {
 	flags := flag.NewFlagSet("oauth-proxy", flag.ContinueOnError)
 	flags.SetOutput(out)
@@ -119,7 +119,7 @@ func Parse(args []string, out io.Writer) (s Settings, err error) {
 	return s, errors.Join(problems...)
 }
 
-// appendTo returns the function for a repeatable flag.
+// appendTo returns the function that parses a flag that can be set several times.
 func appendTo(values *[]string) func(string) error {
 	return func(value string) error {
 		*values = append(*values, value)
@@ -127,8 +127,8 @@ func appendTo(values *[]string) func(string) error {
 	}
 }
 
-// setRedirectURL sets the URL of callbackPath. It rejects any other path, because a login could not
-// complete there.
+// setRedirectURL sets the URL of callbackPath. It rejects a URL with any other path, because a
+// login cannot complete there.
 func (s *Settings) setRedirectURL(text string) (err error) {
 	s.RedirectURL, err = url.Parse(text)
 	if err != nil || text == "" {
@@ -143,7 +143,8 @@ func (s *Settings) setRedirectURL(text string) (err error) {
 	return nil
 }
 
-// checkCookie validates the cookie flags, because browsers ignore an invalid cookie.
+// checkCookie validates the cookie flags. Otherwise, browsers would silently ignore an invalid
+// cookie.
 func (s *Settings) checkCookie() error {
 	var errs []error
 	if err := cookie(s.CookieName, "", 1).Valid(); err != nil {
@@ -155,7 +156,8 @@ func (s *Settings) checkCookie() error {
 	return errors.Join(errs...)
 }
 
-// readSecrets sets the OAuth client and the cookie secret.
+// readSecrets sets the OAuth client and the cookie secret. It reads them from the files that the
+// flags specify.
 func (s *Settings) readSecrets(account, cookieFile string) error {
 	var errs []error
 	read := func(file string) string {
@@ -184,8 +186,8 @@ func (s *Settings) readSecrets(account, cookieFile string) error {
 	return errors.Join(errs...)
 }
 
-// clientSecret returns the OAuth client's secret. It reads the file on every call, because the
-// secret can be a service account token, which the kubelet renews.
+// clientSecret returns the OAuth client's secret. It reads the file on each call, because the file
+// can contain a service account token, which the kubelet renews.
 func (s *Settings) clientSecret() (string, error) {
 	if s.ClientSecretFile == "" {
 		return s.ClientSecret, nil
@@ -205,7 +207,7 @@ func readSecret(file string) (string, error) {
 	return secret, nil
 }
 
-// redirectURL returns the URL of callbackPath for a request.
+// redirectURL returns the URL of callbackPath for a request. host is the request's host.
 func (s *Settings) redirectURL(host string) string {
 	target := url.URL{Scheme: "https", Host: host, Path: callbackPath}
 	if s.RedirectURL.Host != "" {

@@ -10,9 +10,9 @@ import (
 	rbac "k8s.io/component-helpers/auth/rbac/validation"
 )
 
-// Authorizer denies requests that the scopes of their token do not allow. For other requests, it
-// returns no opinion, and the next authorizers check the user's permissions. It does not restrict a
-// user without scopes.
+// Authorizer denies requests that the scopes of their token do not allow. For all other requests,
+// it returns no opinion, and the next authorizers check the user's permissions. It returns no
+// opinion for a user without scopes.
 type Authorizer struct {
 	// ClusterRole returns a cluster role's rules. It fails if the role does not exist.
 	ClusterRole func(ctx context.Context, name string) ([]rbacv1.PolicyRule, error)
@@ -51,13 +51,14 @@ func (a *Authorizer) Authorize(ctx context.Context,
 	return authorizer.DecisionDeny, reason, nil
 }
 
-// ConditionsAwareAuthorize returns the result of Authorize. Scopes have no conditions.
+// ConditionsAwareAuthorize returns the result of Authorize, which never has conditions.
 func (a *Authorizer) ConditionsAwareAuthorize(ctx context.Context,
 	request authorizer.Attributes) authorizer.ConditionsAwareDecision {
 	return authorizer.ConditionsAwareDecisionFromParts(a.Authorize(ctx, request))
 }
 
-// EvaluateConditions denies the request. No decision of an Authorizer has conditions.
+// EvaluateConditions denies the request. It is never called, because no decision of an Authorizer
+// has conditions.
 func (a *Authorizer) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
 	return authorizer.DecisionDeny, "", authorizer.ErrorConditionEvaluationNotSupported
 }

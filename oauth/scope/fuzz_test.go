@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzScopes checks that parsing and formatting a scope returns the same text, and that unknown
-// scopes are rejected and grant nothing.
+// FuzzScopes verifies that formatting a parsed scope returns the same text, and that unknown scopes
+// are rejected and grant nothing.
 func FuzzScopes(f *testing.F) {
 	for _, seed := range []string{
 		"user:full", "user:info user:check-access", "role:edit:shop", "role:system:image-puller:*:!", "role::x", "role:a:b:!:!", "role:a/b:c", "user:", "role:edit:", "role:!:x:!",

@@ -34,7 +34,7 @@ func permit(restriction oauthv1.ScopeRestriction, text string) bool {
 	return either(roles.RoleNames, role.Name) && either(roles.Namespaces, role.Namespace)
 }
 
-// either reports whether a list contains a value or the wildcard.
+// either reports whether a list contains a value or the wildcard `*`.
 func either(list []string, value string) bool {
 	return slices.Contains(list, "*") || slices.Contains(list, value)
 }

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// API groups of the resources in scopes. OpenShift's resources are also served in the legacy group,
-// which is empty.
+// API groups of the resources in the rules. OpenShift's resources are also served in the legacy
+// group, whose name is empty.
 const (
 	legacyGroup        = ""
 	userGroup          = "user.openshift.io"
@@ -21,7 +21,7 @@ const (
 	rbacGroup          = "rbac.authorization.k8s.io"
 )
 
-// userRules returns the rules for a user scope. supported is false for other scopes.
+// userRules returns the rules for a user scope. supported is false if text is not a user scope.
 func userRules(text string) (rules []rbacv1.PolicyRule, supported bool) {
 	switch text {
 	case Full:
@@ -45,7 +45,8 @@ func userRules(text string) (rules []rbacv1.PolicyRule, supported bool) {
 	return nil, false
 }
 
-// discovery returns the rules that apply to every token, because clients need to discover the API.
+// discovery returns the rules that apply to every token. They allow the requests with which clients
+// discover the API.
 func discovery() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{
 		"/version", "/version/", "/api", "/api/*", "/apis", "/apis/*", "/oapi", "/oapi/*", "/openapi", "/openapi/*",
@@ -53,7 +54,7 @@ func discovery() []rbacv1.PolicyRule {
 	}}}
 }
 
-// escalating returns the resources that the holder of a role can use to gain more permissions:
+// escalating returns the resources with which the holder of a role can gain more permissions:
 // credentials, roles and bindings.
 func escalating() map[string][]string {
 	credentials := []string{"oauthauthorizetokens", "oauthaccesstokens", "oauthclients", "oauthclientauthorizations"}

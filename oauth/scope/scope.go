@@ -1,5 +1,5 @@
-// Package scope evaluates token scopes. Scopes limit a token: a request must be allowed both by one
-// of the token's scopes and by the user's own permissions. The package has no state.
+// Package scope evaluates token scopes. Scopes limit a token: both one of the token's scopes and
+// the user's own permissions must allow a request. The package has no state.
 //
 // Source: OpenShift 3.11 Cluster Administration, chapter 13 (Scoped Tokens); 3.9 Architecture,
 // 4.1.4.5 for the scopes that the metadata document lists.
@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// ExtraKey is the key of a token's scopes in the user's extra information.
+// ExtraKey is the key in the user's extra information that contains the token's scopes.
 const ExtraKey = "scopes.authorization.openshift.io"
 
 // User scopes. This package defines their rules.
@@ -95,8 +95,9 @@ func Validate(text string) error {
 	return fmt.Errorf("parse scope %q: unknown; scopes are %s and role:<cluster role>:<namespace>", text, strings.Join(Supported(), ", "))
 }
 
-// MaxParameter is the maximum length, in bytes, of a redirect URI, of a state, and of all scopes in
-// a request together. An object for a code or token with all three stays small.
+// MaxParameter is the maximum length, in bytes, of each of three parameters: a redirect URI, a
+// state, and all scopes in a request together. With this limit, the object for a code or token
+// stays small.
 const MaxParameter = 4 << 10
 
 // Split returns the scopes in a request parameter. The parameter separates scopes with spaces.
@@ -122,8 +123,8 @@ func Covers(granted, required []string) bool {
 	return true
 }
 
-// Namespaces returns the namespaces whose projects a token with these scopes can see. If all is
-// true, the token can see every namespace.
+// Namespaces returns the namespaces whose projects a token with the given scopes can list. If all
+// is true, the token can list every project.
 func Namespaces(scopes []string) (some []string, all bool) {
 	for _, text := range scopes {
 		if text == Full || text == ListProjects {

@@ -11,8 +11,8 @@ import (
 // under another name.
 type Box struct{ codecs []securecookie.Codec }
 
-// NewBox returns a box that uses the secrets. The first secret encrypts, and every secret can
-// decrypt. Sealed values do not expire. A value that must expire has to contain its expiration
+// NewBox returns a box that uses the given secrets. The first secret encrypts, and every secret can
+// decrypt. Sealed values do not expire. If a value must expire, it must contain its expiration
 // time.
 func NewBox(secrets []Secret) (*Box, error) {
 	codecs, err := newCodecs(0, secrets)
@@ -31,7 +31,8 @@ func (b *Box) Seal(name string, value any) (string, error) {
 	return text, nil
 }
 
-// Open decrypts the value of the named cookie and decodes it into into.
+// Open decrypts the value of the named cookie, and decodes it into the variable that into points
+// to.
 func (b *Box) Open(name, text string, into any) error {
 	if err := securecookie.DecodeMulti(name, text, into, b.codecs...); err != nil {
 		return fmt.Errorf("decrypt cookie %q: %w", name, err)

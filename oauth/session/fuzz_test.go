@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// FuzzCookie checks that a cookie that the server did not create does not identify a user.
+// FuzzCookie verifies that a cookie that the server did not create does not identify a user.
 func FuzzCookie(f *testing.F) {
 	sessions, err := New("ssn", time.Hour, []Secret{{Authentication: strings.Repeat("a", 32), Encryption: strings.Repeat("b", 32)}})
 	if err != nil {

@@ -72,7 +72,7 @@ func EnsureSecrets(path string) ([]Secret, error) {
 	return ReadSecrets(path)
 }
 
-// random returns n random bytes in hexadecimal, which are 2n characters.
+// random returns n random bytes as 2n hexadecimal characters.
 func random(n int) string {
 	bytes := make([]byte, n)
 	_, _ = rand.Read(bytes) // never fails: the runtime ends the process instead

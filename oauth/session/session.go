@@ -1,5 +1,5 @@
-// Package session stores in the browser which user is logged in, for the few minutes in which the
-// user requests tokens: sessionMaxAgeSeconds of the MasterConfig's sessionConfig.
+// Package session stores the logged-in user in the browser for the few minutes in which the user
+// requests tokens. sessionMaxAgeSeconds in the MasterConfig's sessionConfig sets this time.
 //
 // The encrypted and signed cookie contains the whole session. Therefore, a session survives
 // restarts and works with every API server. Session fixation is impossible, because there is no
@@ -29,13 +29,14 @@ type User struct {
 	Generation string `json:",omitempty"`
 }
 
-// Generation is the annotation on a User that contains the generation of the user's sessions, both
-// on the login pages and in the web console. The annotation is missing until the first logout.
+// Generation is the annotation on a User that contains the generation of the user's sessions. It
+// applies to sessions of the login pages and of the web console. The annotation is missing until
+// the user's first logout.
 const Generation = "oauth.slipway.io/session-generation"
 
-// hostPrefix is a cookie name prefix. Browsers accept cookies with this prefix only from this host,
-// over TLS and for all paths (RFC 6265bis, section 4.1.3.2). Other hosts in the domain cannot set
-// them.
+// hostPrefix is a cookie name prefix. Browsers accept a cookie with this prefix only if this host
+// set it, over TLS and for all paths (RFC 6265bis, section 4.1.3.2). Other hosts in the domain
+// cannot set it.
 const hostPrefix = "__Host-"
 
 // Sessions writes and reads sessions.
@@ -47,7 +48,7 @@ type Sessions struct {
 	codecs []securecookie.Codec
 }
 
-// New returns Sessions that use the secrets. The first secret encrypts, and every secret can
+// New returns Sessions that use the given secrets. The first secret encrypts, and every secret can
 // decrypt.
 func New(name string, maxAge time.Duration, secrets []Secret) (*Sessions, error) {
 	codecs, err := newCodecs(maxAge, secrets)
@@ -95,7 +96,8 @@ const csrfCookie = hostPrefix + "csrf"
 // csrfBytes is the length of the random value, in bytes.
 const csrfBytes = 32
 
-// CSRF returns the value for a page's forms. It sets the cookie if it is missing.
+// CSRF returns the random value that a page's forms must contain. If the cookie with this value is
+// missing, CSRF sets it.
 func CSRF(w http.ResponseWriter, r *http.Request) string {
 	if cookie, err := r.Cookie(csrfCookie); err == nil && len(cookie.Value) == base64.RawURLEncoding.EncodedLen(csrfBytes) {
 		return cookie.Value
@@ -114,11 +116,11 @@ func CheckCSRF(r *http.Request, value string) bool {
 }
 
 // State returns the `state` parameter for an OAuth flow that starts in the request's browser. State
-// derives it from the CSRF cookie, which it sets if the cookie is missing. The parameter does not
-// disclose the value for forms.
+// derives the parameter from the CSRF cookie, and sets the cookie if it is missing. The parameter
+// does not reveal the cookie's value.
 func State(w http.ResponseWriter, r *http.Request) string { return stateOf(CSRF(w, r)) }
 
-// CheckState reports whether a `state` parameter is from a flow that started in the request's
+// CheckState reports whether a `state` parameter belongs to a flow that started in the request's
 // browser.
 func CheckState(r *http.Request, state string) bool {
 	cookie, err := r.Cookie(csrfCookie)

@@ -23,8 +23,8 @@ const (
 )
 
 // Quota limits the number of objects of one resource that each user has in the store. It is
-// necessary because ResourceQuota does not count cluster-scoped objects, and a script can log in
-// repeatedly.
+// necessary because a script can log in repeatedly, and ResourceQuota does not count cluster-scoped
+// objects.
 type Quota[T interface {
 	runtime.Object
 	metav1.Object
@@ -36,8 +36,8 @@ type Quota[T interface {
 	added map[string]int
 }
 
-// Add must be called before an object is created for a user. It deletes the user's oldest objects
-// if there are too many. The resource must support the field selector userName.
+// Add must be called before an object is created for a user. If the user has too many objects, Add
+// deletes the oldest objects. The resource must support the field selector userName.
 func (q *Quota[T]) Add(ctx context.Context, user string) error {
 	if !q.isDue(user) {
 		return nil
@@ -64,7 +64,8 @@ func (q *Quota[T]) Add(ctx context.Context, user string) error {
 	return nil
 }
 
-// isDue adds one to the number of new objects for a user, and reports whether a count is due.
+// isDue counts a new object for a user, and reports whether the user's objects must be counted in
+// the store.
 func (q *Quota[T]) isDue(user string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package store reads and writes the OAuth server's API objects within the process, so that no
-// request, and thus no log, contains a token or a code.
+// Package store reads and writes the OAuth server's API objects within the process. It sends no API
+// requests, so tokens and codes do not appear in request logs.
 package store
 
 import (
@@ -22,8 +22,8 @@ import (
 type Objects[T runtime.Object] interface {
 	// Get reads an object from the store.
 	Get(ctx context.Context, name string) (T, error)
-	// Cached reads an object from the watch cache, and falls back to the store if the object is not
-	// in the cache. Callers must not modify the object.
+	// Cached reads an object from the watch cache. If the cache does not contain the object, Cached
+	// reads the object from the store. Callers must not modify the object.
 	Cached(ctx context.Context, name string) (T, error)
 	// Where returns the objects whose field has the given value. The resource must support the
 	// field in field selectors.
@@ -31,12 +31,13 @@ type Objects[T runtime.Object] interface {
 	Create(ctx context.Context, object T) (T, error)
 	// Update replaces an object unless it has changed since it was read.
 	Update(ctx context.Context, object T) (T, error)
-	// Delete deletes an object. Exactly one of several concurrent calls succeeds.
+	// Delete deletes an object. If several calls delete the same object concurrently, exactly one
+	// of them succeeds.
 	Delete(ctx context.Context, name string) error
 }
 
-// Of returns the objects of an API server resource. stores can be filled after the call, but must
-// be filled before the first use.
+// Of returns the objects of an API server resource. The caller must fill stores before the first
+// use of the objects, but can do so after the call.
 func Of[T runtime.Object](stores map[schema.GroupResource]*registry.Store,
 	resource schema.GroupResource) Objects[T] {
 	return objects[T]{stores, resource}
@@ -131,14 +132,14 @@ func (o objects[T]) Delete(ctx context.Context, name string) error {
 }
 
 // about adds request information for the resource to a context, because errors take the resource's
-// name from the request information. The context of a page request contains information about that
-// page request instead.
+// name from the request information. Without it, the context of a page request would contain
+// information about the page.
 func (o objects[T]) about(ctx context.Context) context.Context {
 	return request.WithRequestInfo(ctx, &request.RequestInfo{APIGroup: o.resource.Group, Resource: o.resource.Resource})
 }
 
-// scoped adds the empty namespace to a context without a namespace, as stores expect for
-// cluster-scoped objects.
+// scoped adds the empty namespace to a context that has no namespace. Stores require a namespace in
+// the context, even for cluster-scoped objects.
 func scoped(ctx context.Context) context.Context {
 	if _, ok := request.NamespaceFrom(ctx); ok {
 		return ctx

@@ -13,28 +13,29 @@ import (
 )
 
 // Activity extends the lifetime of tokens that are used. A token expires when its age in seconds
-// reaches its inactivityTimeoutSeconds, or never if that field is 0. A use sets the field to the
-// token's current age plus the client's timeout, but only if a third of the timeout has passed
-// since the last extension.
+// reaches its inactivityTimeoutSeconds. It never expires if that field is 0. When a token is used,
+// Activity sets the field to the token's current age plus the client's timeout. It does so only if
+// at least a third of the timeout has passed since the last extension, to limit the number of
+// writes.
 type Activity struct {
 	Tokens  store.Objects[*oauthv1.OAuthAccessToken]
 	Clients *client.Registry
 	// Timeout returns the default inactivity timeout for clients, in seconds.
 	Timeout func() int32
-	// Report is called with errors.
+	// Report is called with each error that Run encounters.
 	Report func(error)
 
 	activity chan *oauthv1.OAuthAccessToken
 }
 
-// NewActivity returns an Activity. It extends tokens only while its Run method runs.
+// NewActivity returns an Activity. The Activity extends tokens only while Run is running.
 func NewActivity(tokens store.Objects[*oauthv1.OAuthAccessToken], clients *client.Registry,
 	timeout func() int32, report func(error)) *Activity {
 	return &Activity{Tokens: tokens, Clients: clients, Timeout: timeout, Report: report, activity: make(chan *oauthv1.OAuthAccessToken, 1000)}
 }
 
-// Used records a token's use. It never blocks. If it drops a use under load, a later use extends
-// the token.
+// Used records that a token was used. It never blocks. Under load, it can drop the record; the next
+// use then extends the token.
 func (a *Activity) Used(token *oauthv1.OAuthAccessToken) {
 	select {
 	case a.activity <- token:
@@ -44,7 +45,8 @@ func (a *Activity) Used(token *oauthv1.OAuthAccessToken) {
 
 // Run extends tokens until ctx is done.
 func (a *Activity) Run(ctx context.Context) {
-	// timeouts contains the values that Run stored, because the token can come from a stale cache.
+	// timeouts contains the values that Run has stored. A token from a stale cache does not contain
+	// them.
 	timeouts := map[types.UID]int32{}
 	for {
 		select {
@@ -73,7 +75,7 @@ func (a *Activity) Run(ctx context.Context) {
 const maxWritten = 10_000
 
 // extend extends a token's timeout if an extension is due, and returns the stored timeout. It
-// returns 0 if nothing was stored.
+// returns 0 if it stored nothing.
 func (a *Activity) extend(ctx context.Context, token *oauthv1.OAuthAccessToken,
 	now time.Time) (int32, error) {
 	timeout := a.Timeout()

@@ -22,7 +22,7 @@ func TestUseExtendsLifetimeOfToken(t *testing.T) {
 		&oauthv1.OAuthClient{ObjectMeta: metav1.ObjectMeta{Name: "patient"}, AccessTokenInactivityTimeoutSeconds: &own})
 	tests := []struct {
 		name, client  string
-		age, end, min int32 // end before the use, and the lowest end after the use
+		age, end, min int32 // token's age, timeout before the use, and minimum timeout after it
 	}{
 		{"just created", "usual", 0, timeout, timeout},
 		{"used soon", "usual", 100, timeout, timeout},

@@ -29,8 +29,8 @@ var (
 )
 
 // Authenticator authenticates access tokens. It reads the token and the user from the API server's
-// watch cache, which reflects a deletion within milliseconds. It reads an object from the store
-// only if the cache does not contain it, for example a new token.
+// watch cache, which reflects a deletion within milliseconds. If the cache does not contain an
+// object, such as a new token, Authenticator reads the object from the store.
 type Authenticator struct {
 	Tokens store.Objects[*oauthv1.OAuthAccessToken]
 	Users  store.Objects[*userv1.User]
@@ -44,8 +44,8 @@ type Authenticator struct {
 
 var _ authenticator.Token = (*Authenticator)(nil)
 
-// AuthenticateToken returns the user of an access token, with groups, and with scopes in the extra
-// information.
+// AuthenticateToken returns the user of an access token with the user's groups. The user's extra
+// information contains the token's scopes.
 func (a *Authenticator) AuthenticateToken(ctx context.Context,
 	secret string) (*authenticator.Response, bool, error) {
 	name, ok := Name(secret)

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// A code has the same format as a token secret. One half is random, and the other half is the
-// signature of the first half.
+// A code has the same format as a token secret. Its first half is random, and its second half is
+// the signature of the first half.
 
-// halfBytes is the length of each half, in bytes. 128 random bits cannot be guessed.
+// halfBytes is the length of each half, in bytes. An attacker cannot guess 128 random bits.
 const halfBytes = secretBytes / 2
 
 // newCode returns a code and the name for its object.
@@ -22,7 +22,7 @@ func newCode(key []byte) (code, name string) {
 	return code, hashed(code)
 }
 
-// codeName returns the name of a code's object. ok is false if no key verifies the code.
+// codeName returns the name of a code's object. ok is false if none of the keys verifies the code.
 func codeName(code string, keys [][]byte) (name string, ok bool) {
 	encoded, ok := strings.CutPrefix(code, prefix)
 	content, err := base64.RawURLEncoding.DecodeString(encoded)

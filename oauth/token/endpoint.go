@@ -30,12 +30,12 @@ type Problem struct {
 	Description string `json:"error_description,omitempty"`
 }
 
-// ServerError returns the problem for internal errors. Its message is OpenShift's.
+// ServerError returns the problem for internal errors. Its description is the same as in OpenShift.
 func ServerError() *Problem {
 	return &Problem{"server_error", "The authorization server encountered an unexpected condition that prevented it from fulfilling the request."}
 }
 
-// success is a successful response.
+// success is the body of a successful response.
 type success struct {
 	AccessToken string `json:"access_token"`
 	ExpiresIn   int64  `json:"expires_in,omitempty"`
@@ -50,7 +50,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusMethodNotAllowed, &Problem{"invalid_request", "use POST"})
 		return
 	}
-	// Only the form is read, because logs contain URLs.
+	// Read the parameters only from the form, not from the URL, because logs contain URLs.
 	if err := r.ParseForm(); err != nil || repeated(r.PostForm) {
 		write(w, http.StatusBadRequest, &Problem{"invalid_request", "the form cannot be read, or has a parameter twice"})
 		return
@@ -116,8 +116,8 @@ func (e *Endpoint) exchange(r *http.Request, c *client.Client) (Issued, *Problem
 // is in the Authorization header or in the form.
 //
 // The response does not reveal which clients exist: it is the same for an unknown client and for a
-// wrong secret. If the request has no secret, the response is the same for every client that
-// requires a secret.
+// wrong secret. For a request without a secret, it is the same for every client that requires a
+// secret.
 func (e *Endpoint) authenticate(r *http.Request) (*client.Client, *Problem) {
 	id, secret, basic := r.BasicAuth()
 	if !basic {

@@ -28,8 +28,8 @@ type Issuer struct {
 	// MaxAge is the default lifetime of an access token, in seconds. 0 means no limit. CodeMaxAge
 	// is the lifetime of a code, in seconds.
 	MaxAge, CodeMaxAge int32
-	// CodeKeys contains secret keys. The first key signs codes, and every key verifies codes, so
-	// that forged codes are rejected without a lookup.
+	// CodeKeys contains secret keys. The first key signs codes, and every key can verify codes.
+	// Verification rejects forged codes without a lookup.
 	CodeKeys [][]byte
 	// InactivityTimeout is the default number of seconds without use after which an access token
 	// expires. 0 means never.
@@ -47,7 +47,7 @@ type Grant struct {
 	Code string
 }
 
-// To returns the grant with which a user authorizes a client.
+// To returns a grant by which a user authorizes a client.
 func To(c *client.Client, user *userv1.User, scopes []string, redirect string) Grant {
 	return Grant{Client: c, UserName: user.Name, UserUID: string(user.UID), Scopes: scopes, RedirectURI: redirect}
 }
@@ -84,7 +84,7 @@ func onBehalf(ctx context.Context, grant Grant) context.Context {
 	return tenant.Mark{Name: tenant.User(grant.UserName)}.With(ctx)
 }
 
-// or returns the client's own value if it is set, and usual otherwise.
+// or returns *value, which is a client's own setting, or usual if value is nil.
 func or(value *int32, usual int32) int32 {
 	if value != nil {
 		return *value
@@ -92,8 +92,8 @@ func or(value *int32, usual int32) int32 {
 	return usual
 }
 
-// Code issues an authorization code. To exchange the code, the client must send the verifier for
-// the challenge.
+// Code issues an authorization code. To exchange the code, the client must send the code verifier
+// for the given challenge.
 func (i *Issuer) Code(ctx context.Context, grant Grant,
 	state, challenge, method string) (string, error) {
 	secret, name := newCode(i.CodeKeys[0])
@@ -108,9 +108,9 @@ func (i *Issuer) Code(ctx context.Context, grant Grant,
 	return secret, nil
 }
 
-// Redeem consumes a code if check returns true, and returns its grant. Only one of several
-// concurrent calls succeeds. A code that is used twice might have been stolen, so Redeem revokes
-// the tokens from the first use (RFC 6749, section 4.1.2).
+// Redeem consumes a code if check returns true, and returns the code's grant. Only one of several
+// concurrent calls succeeds. If a code is used a second time, it might have been stolen, so Redeem
+// revokes the tokens that were issued for the first use (RFC 6749, section 4.1.2).
 func (i *Issuer) Redeem(ctx context.Context, c *client.Client, code string,
 	check func(*oauthv1.OAuthAuthorizeToken) bool) (Grant, error) {
 	name, ok := codeName(code, i.CodeKeys)

@@ -23,8 +23,8 @@ func ChallengeMethods() []string { return []string{S256} }
 // codeText matches code challenges and code verifiers (RFC 7636, sections 4.1 and 4.2).
 var codeText = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 
-// CheckChallenge rejects an invalid code challenge and returns the method. The method defaults to
-// plain. Without a challenge, the method is empty.
+// CheckChallenge rejects an invalid code challenge and returns the challenge method. The default
+// method is plain. Without a challenge, the method is empty.
 func CheckChallenge(challenge, method string) (string, error) {
 	switch {
 	case challenge == "" && method == "":
@@ -43,7 +43,7 @@ func CheckChallenge(challenge, method string) (string, error) {
 	return "", fmt.Errorf("code_challenge_method %q is unknown; it must be S256 or plain", method)
 }
 
-// CheckMethod rejects a code challenge that does not protect a public client's code. A public
+// CheckMethod rejects a challenge method that does not protect a public client's code. A public
 // client has no secret, so only the challenge prevents a thief from exchanging a stolen code. With
 // the plain method, the challenge in the request URL is itself the verifier. method must be a
 // method that CheckChallenge returned.

@@ -1,10 +1,10 @@
 // Package token issues access tokens and authorization codes, exchanges codes for tokens, and
 // authenticates the tokens in requests.
 //
-// A client receives a secret, which is `sha256~` followed by 43 characters. The API object's name
-// is `sha256~` followed by the hash of the secret, so that readers of the objects, of a backup or
-// of an audit log cannot use the token. As in OpenShift 3, an administrator can also create an
-// OAuthAccessToken with any other name. In this case, the name itself is the token.
+// A client receives a secret, which is `sha256~` followed by 43 characters. The name of the token's
+// API object is `sha256~` followed by the hash of the secret. Therefore, users who can read the
+// objects, a backup or an audit log cannot use the token. As in OpenShift 3, an administrator can
+// also create an OAuthAccessToken with any other name. In this case, the name itself is the token.
 package token
 
 import (
@@ -17,7 +17,7 @@ import (
 // prefix is the prefix of secrets and of object names that are hashes.
 const prefix = "sha256~"
 
-// secretBytes is the length of a secret, in bytes. 256 random bits cannot be guessed.
+// secretBytes is the length of a secret, in bytes. An attacker cannot guess 256 random bits.
 const secretBytes = 32
 
 // encodedLength is the length of a base64-encoded secret, in characters.
@@ -31,11 +31,11 @@ func New() (secret, name string) {
 	return secret, hashed(secret)
 }
 
-// Name returns the object name for a secret. If the text cannot be a secret, ok is false and no
-// lookup is needed.
+// Name returns the name of the object for a secret. If the text cannot be a secret, ok is false,
+// and the caller does not need to look up the object.
 //
-// Looking up the object by its hash also prevents timing attacks: the duration does not depend on
-// how much of a guess is correct.
+// The lookup by hash also prevents timing attacks, because its duration does not depend on the
+// number of correct characters in a guessed secret.
 func Name(secret string) (name string, ok bool) {
 	if encoded, ok := strings.CutPrefix(secret, prefix); ok {
 		_, err := base64.RawURLEncoding.DecodeString(encoded)
@@ -44,8 +44,8 @@ func Name(secret string) (name string, ok bool) {
 	return secret, len(secret) >= MinLength && len(secret) <= maxLength && !strings.ContainsAny(secret, "/%~ ")
 }
 
-// MinLength is the minimum length of an object name that is itself the token. Shorter names could
-// be guessed.
+// MinLength is the minimum length of an object name that is itself the token. An attacker could
+// guess a shorter name.
 const MinLength = 32
 
 // maxLength is the maximum length of an object name.

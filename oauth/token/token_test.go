@@ -44,7 +44,7 @@ func TestInvalidTokensAreNotLookedUp(t *testing.T) {
 	}
 }
 
-// The example is from RFC 7636, appendix B.
+// verifier and challenge are the example in RFC 7636, appendix B.
 const (
 	verifier  = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 	challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"

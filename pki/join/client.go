@@ -26,7 +26,8 @@ type Client struct {
 }
 
 const (
-	// requestTimeout is the timeout for a request to the master, and dialTimeout for the connection.
+	// requestTimeout is the timeout for a request to the master, and dialTimeout is the timeout for
+	// the connection.
 	requestTimeout = 20 * time.Second
 	dialTimeout    = 5 * time.Second
 	// maxResponse is the maximum length of a response, in bytes.
@@ -37,7 +38,7 @@ const (
 )
 
 // Kinds of request errors: ErrRetry means that the master might accept the same request later.
-// ErrRejected means that the master never accepts the request.
+// ErrRejected means that the master will never accept the request.
 var (
 	ErrRetry    = errors.New("the master is not ready for the host yet")
 	ErrRejected = errors.New("the master rejects the host")
@@ -58,7 +59,8 @@ func (c Client) Authority(ctx context.Context) ([]byte, error) {
 	return authority, nil
 }
 
-// Join sends a host's request to join. The error contains the master's reason.
+// Join sends a host's request to join. If the master rejects the request, the error contains the
+// master's reason.
 func (c Client) Join(ctx context.Context, authority []byte, request Request) (*Response, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(authority) {
@@ -131,7 +133,8 @@ type rejected string
 func (r rejected) Error() string        { return string(r) }
 func (r rejected) Is(target error) bool { return target == ErrRejected }
 
-// checkClock returns an error if this host's clock differs too much from the master's clock.
+// checkClock returns an error if the difference between this host's clock and the master's clock
+// exceeds maxClockDifference. date is the Date header of the master's response.
 func checkClock(date string) error {
 	master, err := http.ParseTime(date)
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 type master struct {
 	*httptest.Server
 	authority []byte
-	// shown is the CA certificate that the server returns to a host.
+	// shown is the CA certificate that the server returns to a host. An attacker can return another
+	// cluster's certificate.
 	shown []byte
 	// requests counts the join requests.
 	requests int

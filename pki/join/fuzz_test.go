@@ -24,8 +24,8 @@ func FuzzToken(f *testing.F) {
 }
 
 // FuzzResponse checks how a host handles a response from a server that it does not trust yet. The
-// host must trust only the certificate that the token pins, and must decrypt only data that was
-// encrypted with the keys of both sides.
+// host must trust only the certificate that the token pins, and must decrypt only messages that
+// were encrypted for its own key.
 func FuzzResponse(f *testing.F) {
 	token := Token{Authority: string(bytes.Repeat([]byte{'a'}, 64)), ID: "abcdef", Secret: string(bytes.Repeat([]byte{'0'}, 40))}
 	key, err := NewSealKey()
@@ -39,7 +39,7 @@ func FuzzResponse(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(sealed)
-	f.Add(make([]byte, 32)) // a public key of low order
+	f.Add(make([]byte, 32)) // an all-zero public key, which is invalid
 	f.Add(pem.EncodeToMemory(&pem.Block{Type: certificateType, Bytes: []byte{0x30, 0}}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if authority, ok := token.Trusted(data); ok {

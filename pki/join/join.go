@@ -1,6 +1,6 @@
 // Package join contains the tokens that hosts use to join a cluster, and the messages that a
 // joining host and a master exchange. Package controller/hosts stores each token's lifetime, uses
-// and role. Their defaults are those of `slipway token create`.
+// and role. `slipway token create` sets the defaults of these properties.
 package join
 
 // Path is the API server path for joining hosts. GET returns the cluster's PEM-encoded CA

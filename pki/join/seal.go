@@ -11,7 +11,8 @@ import (
 	"fmt"
 )
 
-// sealPurpose separates the keys of sealed messages from keys for other uses of a token.
+// sealPurpose is an input of the key derivation, so that the keys of sealed messages differ from
+// other keys that are derived from a token.
 const sealPurpose = "slipway join as master 1"
 
 // errSealed is the error for a message that was not sealed for this host and token.
@@ -42,7 +43,7 @@ func (t Token) Seal(public, message []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Each message has its own key, so the nonce can be constant.
+	// Each message has its own key, so a constant nonce is safe.
 	return box.Seal(own.PublicKey().Bytes(), make([]byte, box.NonceSize()), message, nil), nil
 }
 

@@ -59,7 +59,7 @@ func (t Token) String() string {
 
 var format = regexp.MustCompile(`^sw1\.([0-9a-f]{64})\.([a-z2-7]{6})\.([0-9a-f]{40})$`)
 
-// ErrFormat is the error for a text that is not a token.
+// ErrFormat is the error for text that is not a token.
 var ErrFormat = errors.New("it is not a complete token; copy the output of `slipway token create`")
 
 // Reasons for which a master rejects a token. The joining host prints them for its administrator.
@@ -90,8 +90,8 @@ func (t Token) Matches(hash []byte) bool {
 }
 
 // Trusted returns the CA certificate in data, as PEM, if the token pins the certificate. It returns
-// only this certificate. Anyone could have added the rest of the data, and a reader that accepts
-// several certificates would trust all of them.
+// only this certificate: an attacker could have appended other certificates to data, and a reader
+// of the result would trust all of them.
 func (t Token) Trusted(data []byte) (authority []byte, ok bool) {
 	cert, err := parseAuthority(data)
 	if err != nil || hashKey(cert) != t.Authority {

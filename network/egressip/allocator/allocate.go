@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// host is a host with automatically assigned addresses.
+// host is a host with egressCIDRs, to which addresses are assigned automatically.
 type host struct {
 	name  string
 	cidrs []netip.Prefix
@@ -36,11 +36,11 @@ func (h *host) remove(address netip.Addr) {
 
 // allocate returns the addresses of all hosts with egressCIDRs, keyed by host name.
 //
-// A host keeps the addresses that a project still requests. If a host is lost, its addresses move
-// to another host. If there is no other host, the lost host keeps its addresses. A requested
+// A host keeps its addresses as long as projects request them. If a host is lost, its addresses
+// move to another host. If there is no other host, the lost host keeps its addresses. A requested
 // address without a host is assigned to the host with the fewest addresses. Finally, addresses are
-// moved until the number of addresses differs by at most one between any two hosts that can have
-// the same address. If no host responds, all hosts are considered alive, because the cause is
+// moved until, for any two hosts that can have the same address, the numbers of their addresses
+// differ by at most one. If no host responds, all hosts are considered alive, because the cause is
 // probably on this host.
 func allocate(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespace, alive func(host string) bool) map[string][]netip.Addr {
 	requested := requests(subnets, projects)
@@ -84,8 +84,8 @@ func requests(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespac
 	return slices.SortedFunc(maps.Keys(requested), netip.Addr.Compare)
 }
 
-// automatic returns the hosts with egressCIDRs, sorted by name. A host keeps its addresses that are
-// requested. Each address is assigned to at most one host.
+// automatic returns the hosts with egressCIDRs, sorted by name. Each host keeps those of its
+// addresses that are requested. Each address is assigned to at most one host.
 func automatic(subnets []*networkv1.HostSubnet, requested []netip.Addr, alive func(host string) bool) []*host {
 	var hosts []*host
 	allLost := true
@@ -143,7 +143,7 @@ func balance(hosts []*host) bool {
 			if from.lost || len(from.addresses) < len(to.addresses)+2 {
 				continue
 			}
-			// Move the last address, so that older addresses remain on their host.
+			// Move the last address, so that older addresses stay on their host.
 			for _, address := range slices.Backward(from.addresses) {
 				if to.canHave(address) {
 					from.remove(address)

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// subnet returns the HostSubnet described by a string such as "a 192.0.2.0/24 192.0.2.101": its
-// name, range and addresses. The range is "-" for a manual host, and "was" for a formerly automatic
-// host.
+// subnet returns the HostSubnet described by a string such as "a 192.0.2.0/24 192.0.2.101", which
+// contains its name, range and addresses. The range is "-" for a host whose addresses an
+// administrator assigns, and "was" for a host that had a range before.
 func subnet(text string) *networkv1.HostSubnet {
 	fields := strings.Fields(text)
 	number := fields[0][0] - 'a' + 1

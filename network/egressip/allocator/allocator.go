@@ -1,7 +1,7 @@
 // Package allocator assigns projects' egress IPs to hosts whose HostSubnet has egressCIDRs. It
-// writes egressIPs only in these HostSubnets. Administrators write the egressIPs of the other
-// HostSubnets. Addresses are moved when a host is lost and when it returns, and are balanced across
-// the hosts.
+// writes egressIPs only in these HostSubnets. In all other HostSubnets, administrators write the
+// egressIPs. The package moves addresses when a host is lost and when it responds again, and
+// balances addresses across the hosts.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Enabling Automatic IP
 // Assignment for External Project Traffic.
@@ -31,8 +31,8 @@ import (
 	"github.com/slipway-platform/slipway/network/egressip"
 )
 
-// automaticAnnotation marks a HostSubnet whose egressIPs were written by this package. When an
-// administrator removes the egressCIDRs, the addresses are removed too.
+// automaticAnnotation marks a HostSubnet whose egressIPs this package wrote. When an administrator
+// removes the egressCIDRs from it, the package removes the egressIPs too.
 const automaticAnnotation = "slipway.openshift.io/automatic-egress-ips"
 
 // minBackoff is short because most errors are conflicts with other writers.
@@ -76,7 +76,8 @@ func (a *Allocator) Run(ctx context.Context, ready func()) error {
 	return manager.Run(ctx, ready)
 }
 
-// everything is the only key, because each assignment depends on all hosts and projects.
+// everything is the only key in the work queue, because each assignment depends on all hosts and
+// projects.
 var everything = controller.Key{Name: "egress-ips"}
 
 func onlyOne(any) []controller.Key { return []controller.Key{everything} }

@@ -44,9 +44,9 @@ func reexec() int {
 	return 0
 }
 
-// prepare mounts a separate /run in the new mount namespace, for the names of network namespaces,
-// and sets lo up. Unmounts on the machine propagate to the mount namespace, because otherwise
-// volumes of other clusters would stay mounted in it.
+// prepare mounts a separate /run, for the names of network namespaces, in the new mount namespace,
+// and sets lo up. Unmounts on the machine must propagate to the mount namespace. Otherwise, volumes
+// of other clusters on the machine would stay mounted in it.
 func prepare() error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)

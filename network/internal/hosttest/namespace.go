@@ -27,7 +27,7 @@ type Namespace struct {
 // NewNamespace creates a namespace that is deleted when the test ends.
 func NewNamespace(t *testing.T, name string) Namespace {
 	t.Helper()
-	err := thread.Run(func() error { // the thread is in the new namespace afterwards
+	err := thread.Run(func() error { // afterwards, the thread is in the new namespace
 		handle, err := netns.NewNamed(name)
 		if err != nil {
 			return err
@@ -64,8 +64,8 @@ func (n Namespace) Try(f func() error) error {
 // Host returns the test's own namespace.
 func Host() Namespace { return Namespace{Name: "host"} }
 
-// Serve starts a server that responds to connections and datagrams with the namespace's name and
-// the caller's address.
+// Serve starts a server that responds to each connection or datagram with the namespace's name and
+// the client's address.
 func (n Namespace) Serve(t *testing.T, port int) {
 	t.Helper()
 	n.Do(t, func() error {
@@ -127,15 +127,15 @@ func host(a net.Addr) string {
 	return h
 }
 
-// Ask sends a request to a server started by Serve and returns the response: the server's name and
-// the address that the server saw.
+// Ask sends a request to a server started by Serve and returns the response: the server's name, and
+// the client address from the server's point of view.
 func (n Namespace) Ask(network, address string) (response string, err error) {
 	return n.ask(network, address, askTimeout)
 }
 
-// Probe works like Ask, but if the server responds to the same request from the host, Probe waits
-// only for a multiple of the time that this request took. Use Probe in a condition that a test
-// repeats: a request that rules drop takes two seconds with Ask.
+// Probe works like Ask, but with a shorter timeout if the host itself gets a response: the timeout
+// is then a multiple of the host's response time. Use Probe in a condition that a test repeats,
+// because Ask takes two seconds if a rule drops the request.
 func (n Namespace) Probe(network, address string) (response string, err error) {
 	timeout, start := askTimeout, time.Now()
 	if _, err := Host().Ask(network, address); err == nil {

@@ -18,7 +18,7 @@ var (
 	_ idp.Password = Deny{}
 )
 
-// AuthenticatePassword returns the requested user.
+// AuthenticatePassword accepts the login and returns the given user.
 func (Allow) AuthenticatePassword(_ context.Context, user, password string) (*idp.Identity, error) {
 	if user == "" || password == "" {
 		return nil, idp.ErrRefused

@@ -39,7 +39,8 @@ type userInfo struct {
 // AuthenticatePassword checks the password with the server.
 func (p *Provider) AuthenticatePassword(ctx context.Context,
 	user, password string) (*idp.Identity, error) {
-	// The server would treat everything after a colon in the name as the password.
+	// Basic authentication separates the user name from the password with a colon, so a user name
+	// cannot contain a colon.
 	if user == "" || password == "" || strings.ContainsAny(user, ":\x00\r\n") {
 		return nil, idp.ErrRefused
 	}

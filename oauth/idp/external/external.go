@@ -1,6 +1,6 @@
 // Package external implements the common part of OAuth 2 identity providers. The provider redirects
 // the browser to a server. The browser returns with a code, and the provider exchanges the code for
-// a token. The provider then reads the user with the token.
+// a token. With the token, the provider then reads the user's data.
 package external
 
 import (
@@ -32,7 +32,7 @@ type Provider struct {
 	Nonce bool
 	// Client sends requests to the server.
 	Client *http.Client
-	// Identify returns the token's user. api sends requests with the token.
+	// Identify returns the user to whom the token belongs. api sends requests with the token.
 	Identify func(ctx context.Context, api *API, token *oauth2.Token) (*idp.Identity, error)
 }
 
@@ -91,8 +91,8 @@ func (p *Provider) AuthenticateCallback(ctx context.Context, callback string,
 	return identity, nil
 }
 
-// explain returns a code exchange error without the request and the response, which can contain
-// secrets.
+// explain describes an error of a code exchange. It omits the request and the response, because
+// they can contain secrets.
 func explain(err error) error {
 	var rejection *oauth2.RetrieveError
 	if errors.As(err, &rejection) && rejection.Response != nil {

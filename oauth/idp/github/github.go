@@ -63,7 +63,7 @@ func (s Settings) identify(ctx context.Context, with *external.API,
 	return &idp.Identity{UserName: strconv.FormatInt(user.ID, 10), PreferredUserName: user.Login, Name: user.Name, Email: user.Email}, nil
 }
 
-// checkMember rejects users who are not members. GitHub names are case-insensitive.
+// checkMember rejects users who are not members. GitHub compares names case-insensitively.
 func (s Settings) checkMember(ctx context.Context, with *external.API, api string) error {
 	if len(s.Organizations)+len(s.Teams) == 0 {
 		return nil
@@ -100,13 +100,13 @@ func containsFold(list []string, value string) bool {
 	return slices.ContainsFunc(list, func(name string) bool { return strings.EqualFold(name, value) })
 }
 
-// maxPages is the maximum number of pages of a list that are read.
+// maxPages is the maximum number of pages of a list that are requested.
 const maxPages = 20
 
 // nextPage matches the link to the next page in a Link header.
 var nextPage = regexp.MustCompile(`<([^>]+)>; rel="next"`)
 
-// list reads all pages of a list.
+// list requests all pages of a list and returns their elements.
 func list[T any](ctx context.Context, with *external.API, address string) (all []T, err error) {
 	for page := 0; address != "" && page < maxPages; page++ {
 		var some []T
@@ -124,8 +124,8 @@ func list[T any](ctx context.Context, with *external.API, address string) (all [
 	return all, nil
 }
 
-// sameHost reports whether a uses TLS and has the same host as b. list must not send the token to
-// another host.
+// sameHost reports whether a uses TLS and has the same host as b. It prevents list from sending the
+// token to another host.
 func sameHost(a, b string) bool {
 	hostOf := func(address string) string {
 		host, _, _ := strings.Cut(strings.TrimPrefix(address, "https://"), "/")

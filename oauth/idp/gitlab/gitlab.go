@@ -1,6 +1,6 @@
-// Package gitlab implements GitLabIdentityProvider. It authenticates users of one GitLab server
-// with OpenID Connect or, with `legacy: true`, with GitLab's own API. GitLab versions before 11.1
-// require GitLab's own API.
+// Package gitlab implements GitLabIdentityProvider. It authenticates the users of one GitLab server
+// with OpenID Connect or, if `legacy: true` is set, with GitLab's own API. GitLab versions before
+// 11.1 do not support OpenID Connect.
 package gitlab
 
 import (
@@ -27,7 +27,8 @@ type Settings struct {
 	Client *http.Client
 }
 
-// New returns the provider. Both protocols identify a user by the same number.
+// New returns the provider. Both protocols identify a user by the same number, so the identities do
+// not change with the protocol.
 func New(s Settings) *external.Provider {
 	base := strings.TrimRight(s.URL, "/")
 	if !s.Legacy {

@@ -11,8 +11,8 @@ import (
 )
 
 // EnsureFirstUser creates an htpasswd file with one user, and writes the user's random password to
-// passwordFile. It is a no-op if the htpasswd file exists. If passwordFile exists, the user's
-// password is the password in that file.
+// passwordFile. If passwordFile already exists, EnsureFirstUser uses the password in it.
+// EnsureFirstUser is a no-op if the htpasswd file exists.
 func EnsureFirstUser(file, user, passwordFile string) error {
 	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -33,15 +33,15 @@ func TestFirstUserIsCreatedOnce(t *testing.T) {
 	if !valid() {
 		t.Error("the password is not accepted")
 	}
-	// If a start is interrupted after writing the password file but before writing the htpasswd
-	// file, the next start reuses the password.
+	// If a start is interrupted after it has written the password file but before it has written
+	// the htpasswd file, the next start reuses the password.
 	if err := os.Remove(users); err != nil {
 		t.Fatal(err)
 	}
 	if ensure(); !valid() {
 		t.Error("the password is not accepted after an interruption")
 	}
-	// A user whom the administrator deleted is not created again.
+	// EnsureFirstUser does not recreate a user whom the administrator deleted.
 	if err := Delete(users, "developer"); err != nil {
 		t.Fatal(err)
 	}

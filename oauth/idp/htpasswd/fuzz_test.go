@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzFile checks that a line without a valid hash accepts no password, and that no file causes a
-// panic.
+// FuzzFile verifies that a line without a valid hash accepts no password, and that parsing an
+// arbitrary file does not panic.
 func FuzzFile(f *testing.F) {
 	for _, seed := range []string{
 		"ann:$2y$05$abcdefghijklmnopqrstuuBJ0p6x4kU8G0jQ0kq8m6m7Q5cVf0uLy", "ann:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=", "ann:$apr1$x$", "ann:$apr1$", "ann:{SHA}", "ann:", ":x", "#a:b", "a\r\nb:c",
@@ -15,13 +15,13 @@ func FuzzFile(f *testing.F) {
 	} {
 		f.Add([]byte(seed), "password")
 	}
-	// The test does not run bcrypt itself, because bcrypt would take most of the time.
+	// Replace bcrypt's comparison, because it would take most of the test's time.
 	p := Provider{compare: func(_, _ []byte) error { return bytes.ErrTooLarge }}
 	f.Fuzz(func(t *testing.T, content []byte, password string) {
 		seen := map[string]bool{}
 		table, err := parse(content)
 		if err != nil {
-			t.Fatal(err) // the input is shorter than the limits
+			t.Fatal(err) // not possible, because the input is shorter than the limits
 		}
 		for _, e := range table.entries {
 			if e.user == "" || seen[e.user] || strings.ContainsAny(e.user, ":\n") {

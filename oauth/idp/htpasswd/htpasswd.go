@@ -14,15 +14,14 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp"
 )
 
-// Provider checks passwords against a file. It reads the file on each login, so that changes take
-// effect immediately. Reading is cheap: one bcrypt comparison takes longer than reading ten
-// thousand lines.
+// Provider checks passwords against a file. It rereads the file if the file has changed since the
+// last login, so that changes take effect immediately.
 type Provider struct {
 	// File is the path to the file.
 	File string
 
-	// turns limits the number of concurrent comparisons, so that password guesses cannot use all
-	// CPUs.
+	// turns limits the number of concurrent comparisons, so that clients that guess passwords
+	// cannot use all CPUs.
 	turns chan struct{}
 	// cache caches the content of the file. If it is nil, each login reads the file.
 	cache *cache
@@ -37,8 +36,8 @@ func New(file string) Provider {
 
 var _ idp.Password = Provider{}
 
-// AuthenticatePassword checks a password. It rejects a user whose hash format is unknown in the
-// same way as an unknown user.
+// AuthenticatePassword checks a password. If the format of the user's hash is not supported, it
+// rejects the user in the same way as an unknown user.
 func (p Provider) AuthenticatePassword(ctx context.Context,
 	user, password string) (*idp.Identity, error) {
 	if checkUser(user) != nil || password == "" {
@@ -106,8 +105,8 @@ func matchesBy(parse htpasswd.PasswdParser, hash, password string) bool {
 	return err == nil && encoded != nil && encoded.MatchesPassword(password)
 }
 
-// Check returns an error if the file cannot be read, so that a missing file is reported before the
-// first login.
+// Check returns an error if the file cannot be read. It reports a missing file before the first
+// login.
 func (p Provider) Check() error {
 	_, err := read(p.File)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/conformance"
 )
 
-// The password of each user is "secret". Apache's htpasswd created the hashes with -B, -m and -s.
+// users contains the output of Apache's htpasswd with the options -B, -m and -s. The password of
+// each user is "secret".
 const users = `# a comment
 bcrypt:$2y$05$hW2uSmk/btOEUfNaPjsmOOwQL2tf3R8B4hje3ZVc7M0tNBlHudLxq
 apr1:$apr1$mb0bpVDI$fDmOLawxCeMyAwPTOAwCT.

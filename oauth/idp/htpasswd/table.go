@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Limits on a file.
+// Limits on the size of a file and its number of users.
 const (
 	maxBytes = 16 << 20
 	maxUsers = 200_000
@@ -22,11 +22,12 @@ type entry struct{ user, hash string }
 
 // table contains the parsed content of a file.
 type table struct {
-	// entries contains the entries in file order. If a user has several lines, the first one
+	// entries contains the entries in file order. If a user has several lines, the first line
 	// applies, as in Apache.
 	entries []entry
 	indexes map[string]int // indexes in entries, by user
-	// decoy is the first bcrypt hash in the file, or dummyHash.
+	// decoy is the hash to compare passwords of unknown users with: the first bcrypt hash in the
+	// file, or dummyHash.
 	decoy string
 }
 
@@ -104,8 +105,8 @@ type cache struct {
 	loadTime time.Time
 }
 
-// minFileAge is the minimum age of a file for its table to be cached. A change to an older file
-// always has a different modification time.
+// minFileAge is the minimum age of a file at which its table is cached. A later change to an older
+// file always changes the file's modification time, so the cache can detect the change.
 const minFileAge = time.Second
 
 // read returns the table for a file.

@@ -27,7 +27,7 @@ func TestFileIsReadAgainOnlyAfterChange(t *testing.T) {
 	if !loadTime().Equal(first) {
 		t.Error("the file is read twice")
 	}
-	// This write follows shortly after the file was created, and keeps the file's inode and size.
+	// Write the file again shortly after it was created, with the same inode and size.
 	if err := os.WriteFile(path, []byte("alice:{SHA}two\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,8 @@ import (
 type Provider struct {
 	// URL is Keystone's URL without the version. Domain is the name of the users' domain.
 	URL, Domain string
-	// UseID is useKeystoneIdentity: the unique name is the user's ID, so that a later user of the same
-	// name is a different user. Otherwise, the unique name is the user name.
+	// UseID is useKeystoneIdentity: the unique name is the user's ID, so that a later user with the
+	// same name is a different user. Otherwise, the unique name is the user name.
 	UseID bool
 	// Client sends requests to Keystone.
 	Client *http.Client
@@ -28,7 +28,8 @@ type Provider struct {
 
 var _ idp.Password = (*Provider)(nil)
 
-// AuthenticatePassword requests a token without a project and discards it.
+// AuthenticatePassword checks the password by requesting a token without a project. It discards the
+// token.
 func (p *Provider) AuthenticatePassword(ctx context.Context,
 	user, password string) (*idp.Identity, error) {
 	if user == "" || password == "" {
@@ -66,7 +67,7 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 	return &idp.Identity{UserName: existing.Name}, nil
 }
 
-// question returns the body of a token request.
+// question returns the body of a request for a token.
 func question(user, password, domain string) any {
 	type object map[string]any
 	return object{"auth": object{

@@ -20,16 +20,16 @@ type Provider struct {
 	// Query selects users. UserAttribute is the attribute that contains the user name.
 	Query         ldap.Query
 	UserAttribute string
-	// ID lists the attributes that can contain the unique name. The first attribute that an entry
-	// has is used. The other fields work in the same way. `dn` means the entry's distinguished
-	// name.
+	// ID lists the attributes that can contain the unique name, of which the first attribute that
+	// an entry has is used. The other fields work in the same way. `dn` means the entry's
+	// distinguished name.
 	ID, PreferredUserName, Name, Email []string
 }
 
 var _ idp.Password = (*Provider)(nil)
 
-// New parses a configured URL. bindDN and bindPassword are the credentials for searches. Both can
-// be empty.
+// New returns a provider for the directory at a configured URL. bindDN and bindPassword are the
+// credentials for searches. Both can be empty.
 func New(url, bindDN, bindPassword string) (*Provider, error) {
 	server, query, attribute, err := ldap.ParseURL(url)
 	if err != nil {
@@ -46,8 +46,8 @@ const maxName = 512
 // several entries match the name.
 func (p *Provider) AuthenticatePassword(ctx context.Context,
 	user, password string) (*idp.Identity, error) {
-	// A bind without a password always succeeds (RFC 4513, section 5.1.2), so an empty password is
-	// rejected here.
+	// Reject an empty password, because a bind without a password always succeeds (RFC 4513,
+	// section 5.1.2).
 	if user == "" || password == "" || len(user) > maxName || !utf8.ValidString(user) || strings.Contains(user, "\x00") {
 		return nil, idp.ErrRefused
 	}

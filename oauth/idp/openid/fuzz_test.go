@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// FuzzIDToken checks that an ID token is accepted only if it was issued for this client, identifies
-// a user and has not expired.
+// FuzzIDToken verifies that an ID token is accepted only if it was issued for this client,
+// identifies a user and has not expired.
 func FuzzIDToken(f *testing.F) {
 	for _, seed := range []string{
 		`{"aud":"client","sub":"ann","exp":2000000000}`, `{"aud":["other","client"],"azp":"other","sub":"ann","exp":2e9}`, `{"aud":"client","sub":1,"exp":1e300}`,

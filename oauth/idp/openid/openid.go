@@ -3,7 +3,7 @@
 //
 // An ID token is valid if its issuer signed it for this client, it has not expired, and it contains
 // the nonce of this browser's login. OpenShift 3 does not configure an issuer. Keys describes how
-// the issuer is derived, and verifier describes the checks without an issuer.
+// the issuer is derived, and verifier describes the checks if the issuer cannot be derived.
 package openid
 
 import (
@@ -30,8 +30,8 @@ type Settings struct {
 	// query of AuthorizeURL.
 	Scopes     []string
 	Parameters map[string]string
-	// ID lists the claims that can contain the unique name. The first claim that a token has is
-	// used. The other fields work in the same way.
+	// ID lists the claims that can contain the unique name, of which the first claim that a token
+	// has is used. The other fields work in the same way.
 	ID, PreferredUserName, Name, Email []string
 	// Check, if set, rejects users by their claims.
 	Check func(claims map[string]any) error
@@ -91,7 +91,7 @@ func (s Settings) identify(ctx context.Context, api *external.API, token *oauth2
 }
 
 // more adds the claims from the user information endpoint. They must be for the same user as the ID
-// token (section 5.3.2).
+// token (OpenID Connect Core 1.0, section 5.3.2).
 func (s Settings) more(ctx context.Context, api *external.API, claims map[string]any) error {
 	var info map[string]any
 	if _, err := api.Get(ctx, s.UserInfoURL, &info); err != nil {
@@ -104,10 +104,11 @@ func (s Settings) more(ctx context.Context, api *external.API, claims map[string
 	return nil
 }
 
-// skew is the tolerated clock skew.
+// skew is the maximum tolerated difference between the server's clock and this host's clock.
 const skew = time.Minute
 
-// check rejects an ID token that was issued for another client, has expired or has no subject.
+// check rejects an ID token that was issued for another client, has expired or does not identify a
+// user.
 func check(claims map[string]any, client string, now time.Time) error {
 	audience, _ := claims["aud"].([]any)
 	if claims["aud"] != client && !slices.Contains(audience, any(client)) {

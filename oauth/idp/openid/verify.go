@@ -18,18 +18,18 @@ import (
 	"github.com/slipway-platform/slipway/oauth/idp/remote"
 )
 
-// Keys defines the issuer of a server's ID tokens and its keys.
+// Keys defines the issuer of a server's ID tokens, and the keys that verify them.
 type Keys struct {
 	// Issuer is the server's issuer identifier. If it is empty, it is derived from an ID token: the
-	// token's issuer must be on the host of the authorize or the token endpoint, and its discovery
-	// document must contain that token endpoint.
+	// token's issuer must be on the host of the authorize endpoint or of the token endpoint, and
+	// the issuer's discovery document must contain the same token endpoint.
 	Issuer string
 	// URL is the URL of the server's keys. If it is empty, the discovery document contains the URL.
 	URL string
 }
 
-// verifier verifies the ID tokens of one OpenID provider. It caches the token verifier once the
-// issuer is known.
+// verifier verifies the ID tokens of one OpenID provider. When it knows the issuer, it caches the
+// issuer's token verifier.
 type verifier struct {
 	settings Settings
 
@@ -47,13 +47,13 @@ type description struct {
 	Algorithms []string `json:"id_token_signing_alg_values_supported"`
 }
 
-// errUndescribed means that an issuer has no valid discovery document.
+// errUndescribed means that an issuer has no valid discovery document of its own.
 var errUndescribed = errors.New("the issuer of the ID token has no discovery document")
 
 // verify checks an ID token's issuer, signature, audience and time, and returns its claims. If the
 // issuer is neither configured nor derivable, verify only decodes the token: the TLS connection to
-// the token endpoint authenticates the token. See OpenID Connect Core 1.0, section 3.1.3.7, point
-// 6.
+// the token endpoint then authenticates the token (OpenID Connect Core 1.0, section 3.1.3.7, point
+// 6).
 func (v *verifier) verify(ctx context.Context, token string) (map[string]any, error) {
 	claims, err := decode(token)
 	if err != nil {
@@ -98,7 +98,8 @@ func (v *verifier) of(ctx context.Context, claims map[string]any) (*oidc.IDToken
 		}
 		keys, algorithms = provider.KeysURL, provider.Algorithms
 	}
-	// The key set outlives this request: it fetches the keys again for a token with an unknown key.
+	// The key set needs its own context, because it outlives this request: when a token has an
+	// unknown key, the key set fetches the keys again.
 	set := oidc.NewRemoteKeySet(oidc.ClientContext(context.Background(), v.settings.Client), keys)
 	v.issuer = oidc.NewVerifier(issuer, set, &oidc.Config{
 		ClientID: v.settings.ClientID, SupportedSigningAlgs: asymmetric(algorithms), Now: func() time.Time { return time.Now().Add(-skew) },
@@ -120,7 +121,7 @@ func (v *verifier) plausible(issuer string) bool {
 	return false
 }
 
-// describe reads an issuer's discovery document. It returns errUndescribed if the document is
+// describe requests an issuer's discovery document. It returns errUndescribed if the document is
 // missing or invalid, or if the issuer is derived and the document contains a different token
 // endpoint.
 func (v *verifier) describe(ctx context.Context, issuer string) (*description, error) {

@@ -20,15 +20,15 @@ const timeout = 15 * time.Second
 // maxAnswer is the maximum length of a response body, in bytes.
 const maxAnswer = 1 << 20
 
-// TLS configures the CA bundle and the client certificate for a provider. The zero value means the
-// machine's CAs and no client certificate.
+// TLS configures the CA bundle and the client certificate for a provider. The zero value selects
+// the machine's CA certificates and no client certificate.
 type TLS struct {
 	CAFile            string
 	CertFile, KeyFile string
 }
 
-// Client returns a client for one server. It does not follow redirects, so that only the configured
-// server can confirm a password.
+// Client returns an HTTP client for one server. It does not follow redirects, because only the
+// configured server may confirm a password.
 func Client(settings TLS) (*http.Client, error) {
 	config, err := Config(settings)
 	if err != nil {
@@ -41,8 +41,8 @@ func Client(settings TLS) (*http.Client, error) {
 	}, nil
 }
 
-// limited truncates response bodies to one byte more than maxAnswer, so that JSON can detect a
-// longer body.
+// limited truncates response bodies to one byte more than maxAnswer. The additional byte allows
+// JSON to detect a longer body.
 type limited struct{ http.RoundTripper }
 
 // RoundTrip sends a request.
@@ -74,7 +74,8 @@ func Config(settings TLS) (*tls.Config, error) {
 	return config, nil
 }
 
-// Authorities reads PEM certificates from files. A file without certificates is an error.
+// Authorities returns the certificates in PEM files. It returns an error if a file contains no
+// certificates.
 func Authorities(files ...string) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
 	for _, file := range files {
@@ -90,8 +91,8 @@ func Authorities(files ...string) (*x509.CertPool, error) {
 }
 
 // JSON sends a request and decodes the JSON response into result, unless result is nil. For a
-// status other than 200 and 201, JSON ignores the body and returns no error. No error contains the
-// request or the response.
+// status other than 200 and 201, JSON ignores the body and returns no error. Errors never contain
+// the request or the response.
 func JSON(ctx context.Context, client *http.Client, request *http.Request,
 	result any) (*http.Response, error) {
 	response, err := client.Do(request.WithContext(ctx))

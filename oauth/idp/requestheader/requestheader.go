@@ -1,8 +1,8 @@
 // Package requestheader implements RequestHeaderIdentityProvider: a proxy in front of the server
 // authenticates users and sets headers.
 //
-// Because any client can set headers, the proxy must have a client certificate signed by a
-// configured CA. Source: OpenShift 3.9 Architecture, 4.1.4.4.
+// Any client can set headers. Therefore, the proxy must have a client certificate that a configured
+// CA has signed. Source: OpenShift 3.9 Architecture, 4.1.4.4.
 package requestheader
 
 import (
@@ -25,16 +25,16 @@ type Provider struct {
 	// CommonNames contains the allowed common names of the certificate. If it is empty, all names
 	// are allowed.
 	CommonNames []string
-	// Headers lists the headers that can contain the user name. The first listed header that is in
-	// the request is used. The other fields list the headers for the preferred user name, the full
-	// name and the email address.
+	// Headers lists the headers that can contain the user name, of which the first header that is
+	// in the request is used. The other fields list the headers for the preferred user name, the
+	// full name and the email address.
 	Headers, PreferredUserNameHeaders, NameHeaders, EmailHeaders []string
 }
 
 var _ idp.Request = (*Provider)(nil)
 
-// AuthenticateRequest returns the identity in the request headers. It returns idp.ErrRefused unless
-// the request has the proxy's client certificate.
+// AuthenticateRequest returns the identity in the request headers. It returns idp.ErrRefused if the
+// request has no user name or was not sent with the proxy's client certificate.
 func (p *Provider) AuthenticateRequest(r *http.Request) (*idp.Identity, error) {
 	name := first(r.Header, p.Headers)
 	if name == "" || !p.fromProxy(r) {

@@ -21,9 +21,9 @@ import (
 
 // Objects stores objects in memory.
 type Objects[T runtime.Object] struct {
-	// Resource is the resource in error messages.
+	// Resource is the resource that error messages contain.
 	Resource schema.GroupResource
-	// Field returns the value of an object's field. Where requires it.
+	// Field returns the value of an object's field. It is required only for Where.
 	Field func(object T, field string) string
 	// Fail, if set, is called before each change. If it returns an error, the change fails with
 	// that error.
