@@ -29,7 +29,7 @@ const accessPollInterval = 50 * time.Millisecond
 // Name returns the component's name.
 func (a *APIAccess) Name() string { return "api" }
 
-// Run waits for all grants, calls ready, and waits until ctx is done.
+// Run waits until all grants take effect, calls ready, and waits until ctx is done.
 func (a *APIAccess) Run(ctx context.Context, ready func()) error {
 	for _, grant := range a.Grants {
 		client, err := kubernetes.NewForConfig(grant.Client)

@@ -10,7 +10,7 @@ import (
 
 // ClientCAFile returns the file that contains the CAs whose client certificates the kubelet
 // accepts. own is the cluster's CA file, and further is the file in servingInfo.clientCA. If
-// further is not empty, the result is bundle, which contains both.
+// further is not empty, ClientCAFile writes the content of both files to bundle and returns bundle.
 func ClientCAFile(own, further, bundle string) (string, error) {
 	if further == "" {
 		return own, nil

@@ -15,8 +15,8 @@ import (
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 )
 
-// diskEvent returns the OutOfDisk event that corresponds to a DiskPressure event. Kubernetes has
-// removed the OutOfDisk condition. diskEvent returns "" for other events.
+// diskEvent returns the OutOfDisk event that corresponds to a DiskPressure event, because
+// Kubernetes has removed the OutOfDisk condition. It returns "" for other events.
 //
 // Source: OpenShift 3.11 Cluster Administration, 2.1.
 func diskEvent(reason string) string {
@@ -29,7 +29,7 @@ func diskEvent(reason string) string {
 	return ""
 }
 
-// nodeEvents is the kubelet's event recorder. It adds events about the disk.
+// nodeEvents is the kubelet's event recorder. It adds OutOfDisk events (see diskEvent).
 type nodeEvents struct{ record.EventRecorderLogger }
 
 // newNodeEvents returns a recorder that sends events to the API server, within the kubelet's rate

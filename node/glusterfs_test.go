@@ -17,7 +17,7 @@ import (
 )
 
 // serveGlusterFS serves a volume that consists of one directory, and returns the server's address.
-// The address must not be a loopback address.
+// It adds this address to the host, because GlusterFS rejects loopback addresses.
 func serveGlusterFS(t *testing.T, name string) (address string) {
 	t.Helper()
 	address = "192.0.2.1"
@@ -25,7 +25,7 @@ func serveGlusterFS(t *testing.T, name string) (address string) {
 	for _, dir := range []string{"/var/lib/glusterd", "/var/log/glusterfs", "/tmp"} {
 		run(t, "mount", "-t", "tmpfs", "tmpfs", dir)
 	}
-	const image, brick = "/run/image", "/mnt/brick" // in use until the kernel exits
+	const image, brick = "/run/image", "/mnt/brick" // in use until the test's kernel exits
 	run(t, "mkdir", brick)
 	run(t, "truncate", "-s", "320M", image)
 	run(t, "mkfs.xfs", "-q", image)

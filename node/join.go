@@ -31,7 +31,7 @@ func clientUsages() []certificatesv1.KeyUsage {
 
 // RequestCredentials requests the certificates for a host that joins the cluster.
 // bootstrapKubeconfig is the path of a file with the join token and a master's address. kubeconfig
-// is the path of a file that RequestCredentials writes, and that is not needed after it returns.
+// is the path of a file that RequestCredentials writes and that the caller can delete afterward.
 func RequestCredentials(ctx context.Context, m pki.Member, bootstrapKubeconfig, kubeconfig string) error {
 	// Upstream's kubelet requests its certificate in the same way.
 	err := bootstrap.LoadClientCert(ctx, kubeconfig, bootstrapKubeconfig, m.KubeletDir(), types.NodeName(m.NodeName))
@@ -50,7 +50,7 @@ func RequestCredentials(ctx context.Context, m pki.Member, bootstrapKubeconfig, 
 }
 
 // requestClient requests a component's certificate. It replaces an existing certificate, because
-// the cluster might reject that certificate after the host has joined again.
+// the cluster might reject a certificate that was issued before the host rejoined.
 func requestClient(ctx context.Context, m pki.Member, client kubernetes.Interface, c pki.NodeClient) error {
 	store, err := storeOf(m, c)
 	if err != nil {
@@ -130,7 +130,8 @@ func (c *Certificates) manager(client pki.NodeClient) (certificate.Manager, erro
 	manager, err := certificate.NewManager(&certificate.Config{
 		Name: client.User, SignerName: certificatesv1.KubeAPIServerClientSignerName, Usages: clientUsages(),
 		Template: &x509.CertificateRequest{Subject: c.Member.Subject(client)}, CertificateStore: store,
-		// A new client uses the node's current certificate.
+		// Create a new client for each request, because it then uses the node's current
+		// certificate.
 		ClientsetFn: func(*tls.Certificate) (kubernetes.Interface, error) { return pki.NewClient(kubeconfig) },
 	})
 	if err != nil {

@@ -109,8 +109,8 @@ type Kubelet struct {
 type Connection struct {
 	// ContentType is the media type of requests.
 	ContentType string
-	// QPS is the maximum number of requests per second. Burst is the maximum number of additional
-	// requests that can be sent at once.
+	// QPS is the maximum number of requests per second. Burst is the number of requests by which
+	// the kubelet can briefly exceed this rate.
 	QPS   float32
 	Burst int32
 }
@@ -243,7 +243,7 @@ func (k *Kubelet) Check() error {
 	return errors.Join(err, k.checkQuota())
 }
 
-// volumePlugins returns the kubelet's volume plugins, given upstream's.
+// volumePlugins adds Slipway's plugins to upstream's, and limits emptyDir volumes to GroupQuota.
 func (k *Kubelet) volumePlugins(upstream []volume.VolumePlugin) []volume.VolumePlugin {
 	if k.GroupQuota > 0 {
 		upstream = localquota.Limit(upstream, k.GroupQuota)
@@ -326,8 +326,8 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.FailSwapOn = false
 	c.MaxPods = MaxPods
 	c.PodLogsDir = k.PodLogsDirectory
-	// This is the minimum that the kubelet allows: a log can exceed its size limit by the output
-	// produced in this interval.
+	// Use the minimum that the kubelet allows, because a log can exceed its size limit by the
+	// output produced in this interval.
 	c.ContainerLogMonitorInterval = metav1.Duration{Duration: 3 * time.Second}
 	c.PodPidsLimit, c.SystemReserved, c.EvictionHard = PodPidsLimit, k.Reserve.resources(), evictionHard()
 	c.ClusterDNS, c.ClusterDomain, c.ResolverConfig = []string{k.DNSIP}, k.Domain, k.ResolvConf
@@ -339,12 +339,12 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	k.fillClients(c)
 	c.VolumePluginDir = k.VolumePluginDir
 	c.EnableControllerAttachDetach = true
-	// These chains are for programs that share iptables with the kubelet. There are no such
-	// programs, and the tables would never be removed.
+	// Do not create these chains, because no program on the host shares iptables with the kubelet,
+	// and nothing would remove the tables.
 	c.MakeIPTablesUtilChains = false
-	// A volume is attached only after the Node's status lists it as in use. With upstream's ten
-	// seconds, a pod would spend most of this time waiting. The kubelet still sends the status only
-	// if it has changed.
+	// A volume is attached only after the Node's status lists it as in use. With upstream's
+	// interval of ten seconds, a pod would often wait for most of the interval. The kubelet still
+	// sends the status only if it has changed.
 	c.NodeStatusUpdateFrequency = metav1.Duration{Duration: time.Second}
 	c.EnableDebuggingHandlers = true
 	c.EnableContentionProfiling, c.EnableProfilingHandler = false, false

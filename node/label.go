@@ -43,7 +43,7 @@ func (l Label) retry(ctx context.Context, value string) {
 // TrySet tries once to add the label.
 func (l Label) TrySet(ctx context.Context) error { return l.patch(ctx, `"true"`) }
 
-// patch sets the label to a value, which is given in JSON.
+// patch sets the label to value, which is JSON. "null" removes the label.
 func (l Label) patch(ctx context.Context, value string) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:%s}}}`, l.Name, value)
 	_, err := l.Client.CoreV1().Nodes().Patch(ctx, l.Node, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
@@ -53,7 +53,8 @@ func (l Label) patch(ctx context.Context, value string) error {
 	return nil
 }
 
-// Unlabeled is a component that replaces a disabled component and removes its label from the node.
+// Unlabeled is the component that runs instead of a disabled component. It removes the disabled
+// component's label from the node.
 type Unlabeled struct {
 	// Component is the name of the disabled component.
 	Component string

@@ -13,9 +13,9 @@ import (
 )
 
 // renewLease renews the lease of a Node, and creates it if it does not exist. The kubelet alone
-// would take seconds longer. It looks for a new Node when it starts, usually just before it creates
-// the Node itself, and again only after ten seconds. If the API server does not respond yet, the
-// delay between its tries doubles, up to seven seconds.
+// would take seconds longer, because it checks for a new Node when it starts, usually just before
+// it creates the Node itself, and then only after ten seconds. If the API server does not respond
+// yet, the kubelet's retry delay doubles up to seven seconds.
 func renewLease(ctx context.Context, client kubernetes.Interface, name string, seconds int32) error {
 	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -35,7 +35,7 @@ func renewLease(ctx context.Context, client kubernetes.Interface, name string, s
 			_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
 		}
 	}
-	if err != nil && !apierrors.IsConflict(err) { // if it conflicts, the kubelet has renewed the lease
+	if err != nil && !apierrors.IsConflict(err) { // on a conflict, the kubelet has renewed the lease
 		return fmt.Errorf("renew lease of node %q: %w", name, err)
 	}
 	return nil

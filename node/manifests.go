@@ -8,8 +8,8 @@ import (
 )
 
 // ensureManifests creates the static pod directory if it is missing, because the kubelet would
-// report a missing directory at every interval. dir is "" if there are no static pods. It can also
-// be the path of a file.
+// report a missing directory at every interval. dir is "" if there are no static pods. dir can also
+// be the path of a manifest file.
 func ensureManifests(dir string) error {
 	if dir == "" {
 		return nil

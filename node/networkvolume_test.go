@@ -40,7 +40,7 @@ type volumes struct {
 	plugins volume.VolumePluginMgr
 }
 
-// newVolumes returns a volumes value that uses the kubelet's own plugins with the given names.
+// newVolumes prepares the kubelet's own plugins with the given names for mounting volumes.
 func newVolumes(t *testing.T, client kubernetes.Interface, names ...string) *volumes {
 	t.Helper()
 	root := t.TempDir()
@@ -69,8 +69,8 @@ func newVolumes(t *testing.T, client kubernetes.Interface, names ...string) *vol
 	return v
 }
 
-// mount mounts a volume for a pod and returns the volume's directory. It is unmounted when the test
-// ends.
+// mount mounts a volume for a pod and returns the volume's directory. The volume is unmounted when
+// the test ends.
 func (v *volumes) mount(pod string, source *corev1.PersistentVolume, readOnly bool) string {
 	v.t.Helper()
 	spec := volume.NewSpecFromPersistentVolume(source, readOnly)
@@ -159,7 +159,7 @@ func serveNFS(t *testing.T, dir string) {
 }
 
 // TestNFSVolumesAreMounted mounts volumes from a real server for several pods, with the mount
-// options from the annotation.
+// options from each PersistentVolume's annotation.
 func TestNFSVolumesAreMounted(t *testing.T) {
 	if !usermode.In(t, "nfsd", "nfs", "nfsv4") {
 		return
@@ -239,8 +239,8 @@ func startInitiator(t *testing.T) {
 	run(t, "iscsid")
 }
 
-// TestISCSIVolumesAreMounted attaches a LUN of a real target, formats and mounts it, and finds the
-// files again when the next pod mounts it.
+// TestISCSIVolumesAreMounted attaches a LUN of a real target, formats it, mounts it for a pod, and
+// checks that the next pod finds the first pod's file.
 func TestISCSIVolumesAreMounted(t *testing.T) {
 	if !usermode.In(t, "iscsi_tcp", "iscsi_target_mod", "target_core_file", "sd_mod") {
 		return

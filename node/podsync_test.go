@@ -108,7 +108,7 @@ func TestPodSyncWaitsForPodsOfNode(t *testing.T) {
 	if err := client.CoreV1().Pods("shop").Delete(t.Context(), "leaving", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	reported.learn("back") // after its first occurrence, a pod counts as received
+	reported.learn("back") // the kubelet need not report "front" again
 	if !r.complete(t.Context()) {
 		t.Errorf("the kubelet has not received %v", r.missing)
 	}

@@ -14,8 +14,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/arguments"
 )
 
-// Proxy is the component that runs upstream's service proxy, with nftables. It exits when its Node
-// object is deleted or the Node's addresses change, and is restarted with the process.
+// Proxy is the component that runs upstream's service proxy, with nftables. Upstream's proxy exits
+// the process when its Node object is deleted or the Node's addresses change. The supervisor then
+// restarts the process.
 type Proxy struct {
 	// NodeName is the Node object's name.
 	NodeName string
@@ -27,7 +28,8 @@ type Proxy struct {
 	// Pods contains the pod networks, at most one of each IP family. If there is no bridge, the
 	// proxy treats traffic from these networks as local.
 	Pods []netip.Prefix
-	// HealthAddress is the host:port of the proxy's health endpoint. Nothing else is served there.
+	// HealthAddress is the host:port of the proxy's health endpoint. The proxy serves nothing else
+	// there.
 	HealthAddress string
 	// SyncPeriod is the maximum interval at which the proxy repairs its rules.
 	SyncPeriod time.Duration
@@ -44,8 +46,8 @@ func (p *Proxy) Run(ctx context.Context, ready func()) error {
 	opts := app.NewOptions()
 	flags := pflag.NewFlagSet("proxy", pflag.ContinueOnError)
 	opts.AddFlags(flags)
-	// The configuration in upstream's options is private. Only flags or a configuration file can set
-	// it.
+	// The configuration in upstream's options is private. Only flags or a configuration file can
+	// set it.
 	settings := arguments.Map{
 		"kubeconfig":             {p.Kubeconfig},
 		"hostname-override":      {p.NodeName},
@@ -124,8 +126,8 @@ func (p *Proxy) closeMetrics(opts *app.Options, flags *pflag.FlagSet) error {
 	return nil
 }
 
-// healthy reports whether the proxy's health endpoint returns OK. This is the case once the proxy
-// has written its rules for the first time.
+// healthy reports whether the proxy's health endpoint returns OK. The endpoint returns OK once the
+// proxy has written its rules for the first time.
 func (p *Proxy) healthy(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

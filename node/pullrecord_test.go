@@ -41,8 +41,8 @@ func TestPullRecordsAreThoseOfTheKubelet(t *testing.T) {
 	if !records.Has(id) {
 		t.Error("a pulled image has no record")
 	}
-	// The kubelet's garbage collection passes only the images that it could have removed, so this
-	// deletes the records of images that are in use.
+	// Simulate the kubelet's garbage collection. It passes only the images that it could have
+	// removed, so upstream deletes the records of images that are in use.
 	kubelet.PruneUnknownRecords(t.Context(), nil, time.Now().Add(time.Hour))
 	if records.Has(id) {
 		t.Error("the record was not deleted")

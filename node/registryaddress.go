@@ -16,8 +16,8 @@ import (
 // RegistryAddress tracks the address of the cluster's image registry, and configures containerd
 // accordingly. If there are several masters, another master can run the registry after a failure.
 type RegistryAddress struct {
-	// Watch calls changed with each new list of the registry's host:port addresses until ctx is done.
-	// Watch can be nil unless Run is called.
+	// Watch calls changed with each new list of the registry's host:port addresses until ctx is
+	// done. Watch can be nil unless Run is called.
 	Watch func(ctx context.Context, changed func([]string))
 	// File is the path of the file that contains the last known address. The file does not exist if
 	// this address is First.
@@ -50,8 +50,8 @@ func (r *RegistryAddress) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// follow uses the first of the registry's addresses. If the registry is temporarily unavailable,
-// the address is kept.
+// follow switches to the first of the registry's addresses. If the list is empty because the
+// registry is temporarily unavailable, follow keeps the current address.
 func (r *RegistryAddress) follow(addresses []string) error {
 	if len(addresses) == 0 || addresses[0] == r.current {
 		return nil

@@ -28,7 +28,7 @@ type waitingAuth struct {
 	// synced is closed when the kubelet has received the node's pods.
 	synced  <-chan struct{}
 	timeout time.Duration
-	// headers limits the kubelet's server.
+	// headers limits the size of request headers, and the time to read them.
 	headers serverlimit.Limiter
 }
 

@@ -24,7 +24,7 @@ import (
 const PodPidsLimit = 4096
 
 // The maximum amounts of a machine's resources that are reserved for the platform. On small
-// machines, a fraction is reserved.
+// machines, reserveOf reserves smaller amounts.
 const (
 	maxReservedMemory = 1 << 30
 	maxReservedPIDs   = 8192
@@ -67,7 +67,8 @@ func ReserveOf(dir string) (Reserve, error) {
 }
 
 // reserveOf reserves a quarter of the memory, a twentieth of the disk and a sixteenth of the PIDs.
-// Pods reach the kubelet's eviction threshold for PIDs before they reach their limit.
+// The PID reserve is so small that the kubelet evicts pods before the pods reach their common
+// limit.
 func reserveOf(cpus int, memory, pids, disk uint64) Reserve {
 	return Reserve{
 		MilliCPU: cpus * reservedMilliCPU,

@@ -36,8 +36,8 @@ func writeProfiles(root string) error {
 	return nil
 }
 
-// buildProfile returns the profile for builds. containerd's default profile depends on the
-// container's capabilities.
+// buildProfile returns the profile for builds. It passes the capabilities of builds to containerd,
+// because containerd's default profile depends on the container's capabilities.
 func buildProfile() *specs.LinuxSeccomp {
 	capabilities := []string{"CAP_SYS_ADMIN", "CAP_SYS_CHROOT"}
 	profile := seccomp.DefaultProfile(&specs.Spec{Process: &specs.Process{Capabilities: &specs.LinuxCapabilities{Bounding: capabilities}}})
@@ -47,7 +47,7 @@ func buildProfile() *specs.LinuxSeccomp {
 			rule.Names = slices.DeleteFunc(rule.Names, func(name string) bool { return slices.Contains(unneeded, name) })
 		}
 	}
-	enosys := uint(unix.ENOSYS) // runc supports kernels without keyctl
+	enosys := uint(unix.ENOSYS) // runc supports kernels that return ENOSYS for keyctl
 	profile.Syscalls = append(profile.Syscalls,
 		specs.LinuxSyscall{Names: []string{"pivot_root"}, Action: specs.ActAllow},
 		specs.LinuxSyscall{Names: []string{"keyctl"}, Action: specs.ActErrno, ErrnoRet: &enosys},

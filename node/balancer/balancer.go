@@ -43,8 +43,8 @@ type Balancer struct {
 	HTTP *http.Client
 	// Watch calls changed with each new list of API servers until ctx is done.
 	Watch func(ctx context.Context, changed func([]string))
-	// Serves, if set, gets a value when an API server starts serving. Values that have not been
-	// received yet are combined into one.
+	// Serves, if set, receives a value when an API server starts serving. Values that have not been
+	// received yet are combined into one value.
 	Serves chan<- struct{}
 	// Save stores a new list of API servers for the next start.
 	Save func([]string) error
@@ -286,7 +286,7 @@ func (b *Balancer) forward(ctx context.Context, client net.Conn) {
 		var copies sync.WaitGroup
 		for _, pair := range [][2]net.Conn{{client, server}, {server, client}} {
 			copies.Go(func() {
-				_, _ = io.Copy(pair[0], pair[1]) // when one direction ends, both end
+				_, _ = io.Copy(pair[0], pair[1]) // when one direction ends, close both connections
 				client.Close()
 				server.Close()
 			})

@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/node/nodeconfig"
 )
 
-// recordInterval is the interval between checks of whether several masters have been recorded.
+// recordInterval is the interval at which Single checks whether the record exists.
 const recordInterval = 2 * time.Second
 
 // Single replaces the balancer on the only master's node, which does not need a balancer. The node

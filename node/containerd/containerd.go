@@ -80,7 +80,7 @@ func (r Runtime) Command(ctx context.Context) (*exec.Cmd, error) {
 			command.Env = append(command.Env, name+"="+value)
 		}
 	}
-	command.Env = command.Environ() // without the values that are replaced, which execve(2) would keep
+	command.Env = command.Environ() // drops replaced values, which execve(2) would keep
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = stopTimeout
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -15,8 +15,8 @@ import (
 const readyInterval = 50 * time.Millisecond
 
 // WaitReady returns nil when containerd's CRI plugin can run containers (the CRI condition
-// RuntimeReady; the network becomes ready later). If ctx is done first, the error contains the last
-// reason.
+// RuntimeReady; the network becomes ready later). If ctx is done first, the error contains the
+// reason why the plugin is not ready.
 func (r Runtime) WaitReady(ctx context.Context) error {
 	for {
 		err := r.Ready(ctx)

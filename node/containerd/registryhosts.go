@@ -39,7 +39,7 @@ func (r RegistryHosts) Write() error {
 		path := filepath.Join(dir, "hosts.toml")
 		existing, err := os.ReadFile(path)
 		if err == nil && (string(existing) == settings || !strings.HasPrefix(string(existing), writtenBySlipway)) {
-			continue // several processes of a host call Write at the same time
+			continue // avoid rewriting, because several of a host's processes call Write
 		}
 		if err := atomicfile.Write(path, []byte(settings), 0o644); err != nil {
 			return fmt.Errorf("write settings of registry %q: %w", name, err)

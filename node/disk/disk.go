@@ -26,9 +26,9 @@ import (
 
 const (
 	checkInterval = 250 * time.Millisecond
-	// Guard acts if the free space on a disk is less than 1/minFreeDivisor of the disk and less than
-	// maxMinFree bytes. The kubelet evicts pods earlier, at 10% of free space. Guard starts to measure
-	// writes at twice its own threshold.
+	// Guard acts if the free space on a disk is less than 1/minFreeDivisor of the disk and less
+	// than maxMinFree bytes. The kubelet evicts pods earlier, at 10% of free space. Guard starts to
+	// measure writes at twice its own threshold.
 	minFreeDivisor = 25
 	maxMinFree     = 2 << 30
 	// maxWritten is the maximum number of bytes that a pod may write between two checks while a
@@ -98,14 +98,14 @@ func (g *Guard) check() {
 			continue
 		}
 		slog.Warn("killing the containers of a pod that fills the platform's disk", "uid", uid, "written", g.writes[uid]-last, "within", checkInterval)
-		for _, pid := range pids { // including the first one of each container, which ends the others
+		for _, pid := range pids { // includes each container's PID 1, whose exit ends the container
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
 }
 
-// space returns the number of free bytes on a disk that are available to users other than root, and
-// the minimum number.
+// space returns the number of a disk's free bytes that are available to users other than root, and
+// the number of free bytes below which Guard acts.
 func space(dir string) (free, minFree uint64, err error) {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {

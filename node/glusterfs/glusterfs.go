@@ -1,6 +1,6 @@
 // Package glusterfs implements the kubelet's plugin for GlusterFS volumes, which Kubernetes removed
-// in 1.26. It mounts them in user space with the mount.glusterfs program. The mount options are the
-// same as in Kubernetes' former plugin.
+// in 1.26. It mounts the volumes in user space with the mount.glusterfs program. The mount options
+// are the same as in Kubernetes' former plugin.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, persistent volumes.
 package glusterfs

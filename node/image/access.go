@@ -46,8 +46,8 @@ type access struct {
 }
 
 // finish allows one status request for a pulled image that has no record yet. The request must have
-// the same specification as the pull. The specification contains pod annotations that only the
-// kubelet knows.
+// the same specification as the pull. Only the kubelet can send such a request, because the
+// specification contains pod annotations that other clients do not have.
 func (a *access) finish(image *criapi.ImageSpec) {
 	if len(image.GetAnnotations()) > 0 {
 		a.finished.Store(specification(image), true)
@@ -81,8 +81,8 @@ func (a *access) check(ctx context.Context, name string, image *criapi.ImageSpec
 		return resp, err
 	}
 	if len(image.GetAnnotations()) == 0 {
-		// The kubelet has already decided that the pod may use the image, and now reads the image's user.
-		// If the record has been deleted since then, the decision might be wrong.
+		// The kubelet has already decided that the pod may use the image, and now reads the image's
+		// user. If the record has been deleted since then, the decision might be wrong.
 		return nil, status.Error(codes.FailedPrecondition, "the image must be pulled again")
 	}
 	return &criapi.ImageStatusResponse{}, nil

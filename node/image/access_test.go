@@ -40,8 +40,8 @@ func TestKubeletPullsImageWithoutRecordAgain(t *testing.T) {
 		if visible, err := sees(name, podAnnotations("2")); visible || err != nil {
 			t.Errorf("another pod sees %s without a record: %t, %v", name, visible, err)
 		}
-		// The kubelet is already creating a container, but the record has been deleted since its
-		// decision.
+		// The kubelet is already creating a container, but the record has been deleted since the
+		// kubelet decided that the pod may use the image.
 		if _, err := sees(name, nil); status.Code(err) != codes.FailedPrecondition {
 			t.Errorf("the user of %s without a record: %v", name, err)
 		}

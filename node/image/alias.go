@@ -129,7 +129,7 @@ func (s *imageServer) pullAlias(ctx context.Context, name string) (*criapi.PullI
 // aliasStatus returns the status of the image to which an alias refers.
 func (s *imageServer) aliasStatus(ctx context.Context, name string, req *criapi.ImageStatusRequest) (*criapi.ImageStatusResponse, error) {
 	if !s.aliases.isCurrent(ctx, name) {
-		return &criapi.ImageStatusResponse{}, nil // the kubelet pulls the image
+		return &criapi.ImageStatusResponse{}, nil // so that the kubelet pulls the image
 	}
 	resp, err := s.next.ImageStatus(ctx, &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: name}, Verbose: req.GetVerbose()})
 	if err != nil {

@@ -20,7 +20,7 @@ func TestOpenShiftNamesMapToPlatformImages(t *testing.T) {
 		"registry.example.com/openshift/oauth-proxy:v1.1.0":         OAuthProxyName,
 		"registry.example.com/openshift3/ose-descheduler":           DeschedulerName,
 		EgressRouterName: EgressRouterName,
-		PauseName:        "", // the kubelet finds it without help
+		PauseName:        "", // not an alias, because the kubelet finds this image itself
 		"registry.example.com/openshift3/ose-egress-router@sha256:" + strings.Repeat("0", 64): "",
 		"registry.example.com/mine/openshift3/ose-pod":                                        "",
 		"registry.example.com/openshift3/ose-router":                                          "",

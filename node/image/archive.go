@@ -61,7 +61,8 @@ func (s Store) loadArchive(ctx context.Context, c *client.Client, path string, l
 	}
 	defer stream.Close()
 
-	// The lease keeps unreferenced blobs. It expires if this process cannot release it.
+	// The lease keeps blobs that no image references yet. It expires if this process cannot release
+	// it.
 	ctx, release, err := c.WithLease(ctx)
 	if err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func (s Store) loadArchive(ctx context.Context, c *client.Client, path string, l
 	if err != nil {
 		return nil, source.explain(err)
 	}
-	// Read the rest of the file, which can end with a checksum.
+	// Read the rest of the file, so that a checksum at its end is verified.
 	if _, err := io.Copy(io.Discard, stream); err != nil {
 		return nil, source.explain(err)
 	}

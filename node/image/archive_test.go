@@ -216,7 +216,7 @@ func TestLoadArchiveExplainsUnusableArchives(t *testing.T) {
 	writeDockerArchive(t, path("bad.tar.gz"), "example.com/app:bad")
 	rewrite(t, path("bad.tar.gz"), func(data []byte) []byte {
 		data = gzipped(data)
-		const trailer = 8 // checksum and size
+		const trailer = 8 // length of the gzip trailer: checksum and size
 		data[len(data)-trailer] ^= 0xff
 		return data
 	})

@@ -54,8 +54,8 @@ func (d *download) has(blob ocispec.Descriptor) bool {
 	return ok
 }
 
-// handler returns the descriptor handler: it transfers the blob, and returns the children that this
-// host needs.
+// handler returns a handler that transfers a descriptor's blob, and returns the blob's children
+// that this host needs.
 func (d *download) handler() images.Handler {
 	platform := platforms.Default()
 	children := images.SetChildrenLabels(d.store, images.HandlerFunc(d.children))
@@ -116,8 +116,8 @@ func (d *download) fetch(ctx context.Context, desc ocispec.Descriptor) error {
 	fetcher := &countedFetcher{next: d.fetcher, json: !images.IsLayerType(desc.MediaType)}
 	err := remotes.Fetch(ctx, d.store, fetcher, desc)
 	if errdefs.IsFailedPrecondition(err) {
-		// The content does not match its digest. The beginning may have been left by an interrupted
-		// pull.
+		// The content does not match its digest, perhaps because its beginning is from an
+		// interrupted pull.
 		if err := d.store.Abort(ctx, remotes.MakeRefKey(ctx, desc)); err != nil && !errdefs.IsNotFound(err) {
 			return fmt.Errorf("remove incomplete blob: %w", err)
 		}
@@ -125,7 +125,8 @@ func (d *download) fetch(ctx context.Context, desc ocispec.Descriptor) error {
 		err = remotes.Fetch(ctx, d.store, fetcher, desc)
 	}
 	if errdefs.IsAlreadyExists(err) || err == nil && fetcher.fetches == 0 {
-		// Another pull has stored the blob, or had downloaded all of it before being interrupted.
+		// The store already contained the complete blob, from another pull or from an interrupted
+		// pull.
 		return compare(ctx, fetcher, desc)
 	}
 	if errdefs.IsFailedPrecondition(err) {
@@ -152,7 +153,7 @@ func compare(ctx context.Context, fetcher remotes.Fetcher, desc ocispec.Descript
 	return nil
 }
 
-// children returns the children of a manifest or an index.
+// children returns the descriptors in a manifest or an index, or nil for other blobs.
 func (d *download) children(ctx context.Context, desc ocispec.Descriptor) ([]ocispec.Descriptor, error) {
 	manifest, index := images.IsManifestType(desc.MediaType), images.IsIndexType(desc.MediaType)
 	if !manifest && !index {
@@ -190,7 +191,7 @@ func checkManifest(config ocispec.Descriptor, layers []ocispec.Descriptor) error
 		return refuse("the image has more than %d layers", maxLayers)
 	}
 	for _, blob := range slices.Concat(layers, []ocispec.Descriptor{config}) {
-		// The platform filter would skip the blob.
+		// Reject blobs with a platform, because the platform filter would skip them.
 		if blob.Platform != nil {
 			return refuse("the manifest is not an image manifest: a layer or config descriptor specifies a platform")
 		}
@@ -203,8 +204,8 @@ func checkManifest(config ocispec.Descriptor, layers []ocispec.Descriptor) error
 	return nil
 }
 
-// bare removes, from a descriptor, the fields that containerd would use: containerd would connect
-// to the URLs without this package's dialer, and copy annotations to snapshot labels.
+// bare returns a descriptor without the fields that containerd must not use: containerd would
+// connect to the URLs without this package's dialer, and copy the annotations to snapshot labels.
 func bare(desc ocispec.Descriptor) ocispec.Descriptor {
 	desc.URLs, desc.Data, desc.Annotations = nil, nil, nil
 	return desc

@@ -40,8 +40,9 @@ func (h hosts) of(ctx context.Context, credentials credentialsFunc) docker.Regis
 		if err != nil {
 			return nil, fmt.Errorf("find hosts.toml: %w", err)
 		}
-		// The administrator specified these servers, except that the file for all registries does not
-		// specify the registry itself.
+		// Allow connections to the administrator's servers, regardless of their addresses. The file
+		// for all registries does not specify the registry itself, so do not exempt the registry in
+		// this case.
 		for _, host := range configured {
 			if host.Host != registry || filepath.Base(dir) != defaultDir {
 				dialer = dialer.With(host.Host)

@@ -34,21 +34,21 @@ import (
 // The images that slipway creates. They exist on each host but in no registry, so pods need the
 // pull policy IfNotPresent or Never.
 const (
-	// PauseName is the pod sandbox image.
+	// PauseName is the name of the pod sandbox image.
 	PauseName = "localhost/slipway-pause:current"
-	// ToolsName is the name of an image with a shell and common small programs, for jobs, examples and
-	// troubleshooting.
+	// ToolsName is the name of an image with a shell and common small programs, for jobs, examples
+	// and troubleshooting.
 	ToolsName = "localhost/slipway-tools:current"
 	// SelfName is the name of Slipway's own image, for its components that run in pods.
 	SelfName = "localhost/slipway:current"
 	// DeployerName is the name of the image for deployer pods.
 	DeployerName = "localhost/slipway-deployer:current"
-	// BuilderName is the image for build pods.
+	// BuilderName is the name of the image for build pods.
 	BuilderName = buildpod.Image
 	// RouterName is the name of the image for router pods. The image exists on hosts with HAProxy.
 	RouterName = "localhost/slipway-router:current"
-	// FailoverName is the name of the image for the pods that `oc adm ipfailover` creates. The image
-	// exists on hosts with keepalived.
+	// FailoverName is the name of the image for the pods that `oc adm ipfailover` creates. The
+	// image exists on hosts with keepalived.
 	FailoverName = "localhost/slipway-ipfailover:current"
 	// DeschedulerName is the name of the image for the descheduler's Jobs.
 	DeschedulerName = "localhost/slipway-descheduler:current"
@@ -57,8 +57,8 @@ const (
 	EgressRouterName    = "localhost/slipway-egress-router:current"
 	EgressHTTPProxyName = "localhost/slipway-egress-http-proxy:current"
 	EgressDNSProxyName  = "localhost/slipway-egress-dns-proxy:current"
-	// OAuthProxyName is the name of the image for the sidecar that restricts access to an application
-	// to the cluster's users. The node creates the image when a pod needs it.
+	// OAuthProxyName is the name of the image for the sidecar that restricts access to an
+	// application to the cluster's users. The node creates the image when a pod needs it.
 	OAuthProxyName = "localhost/slipway-oauth-proxy:current"
 )
 
@@ -95,8 +95,8 @@ type Image struct {
 	// archives are the paths of tar files, compressed or uncompressed, which become layers on top
 	// of the base image's layers.
 	archives []string
-	// unpackedOnly means that the layer's archive is deleted after it has been unpacked, so a large
-	// image does not occupy disk space twice.
+	// unpackedOnly means that the layer's archive is deleted after the layer has been unpacked, so
+	// that a large image does not occupy disk space twice.
 	unpackedOnly bool
 }
 

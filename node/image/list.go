@@ -24,7 +24,8 @@ type Summary struct {
 	Loaded time.Time `json:"loaded"`
 	// Pinned means that the kubelet keeps the image.
 	Pinned bool `json:"pinned"`
-	// Archive is the file in the data directory's images from which the image was loaded, if any.
+	// Archive is the file from which the image was loaded, if any. The file is in the data
+	// directory's images directory.
 	Archive string `json:"archive,omitempty"`
 }
 

@@ -80,8 +80,8 @@ func (s Store) onBase(ctx context.Context, c *client.Client, img Image) (Image, 
 }
 
 func (s Store) load(ctx context.Context, c *client.Client, img Image) error {
-	// The lease keeps unreferenced blobs. Blobs that are no longer needed are removed when this
-	// process deletes the lease. If the process cannot delete the lease, the lease expires.
+	// The lease keeps blobs that no image references yet. containerd removes unnecessary blobs when
+	// this process deletes the lease. If the process cannot delete the lease, the lease expires.
 	lease, err := c.LeasesService().Create(ctx, leases.WithRandomID(), leases.WithExpiration(leasePeriod))
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (s Store) load(ctx context.Context, c *client.Client, img Image) error {
 	}
 	diffIDs := slices.Clone(img.diffIDs)
 	for _, layer := range added {
-		diffIDs = append(diffIDs, layer.Digest) // the layer is not compressed
+		diffIDs = append(diffIDs, layer.Digest) // the diff ID, because the layer is not compressed
 	}
 	config, err := writeJSON(ctx, c.ContentStore(), ocispec.MediaTypeImageConfig, ocispec.Image{
 		Platform: ocispec.Platform{OS: "linux", Architecture: runtime.GOARCH},

@@ -20,8 +20,8 @@ import (
 // pollInterval is the interval between calls to poll's condition.
 const pollInterval = 50 * time.Millisecond
 
-// Loader is the component that loads the images that every node needs. It loads them once, after
-// the component starts.
+// Loader is the component that loads the images that every node needs. It loads them once, when the
+// component starts.
 type Loader struct {
 	// Store is the target store. Its containerd need not be running yet.
 	Store Store
@@ -79,7 +79,7 @@ func (l Loader) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// try logs the error of a step, because the node works even without the image.
+// try runs a step. It only logs the step's error, because the node works even without the image.
 func (l Loader) try(ctx context.Context, step func(context.Context) error) {
 	if err := step(ctx); err != nil && ctx.Err() == nil {
 		slog.ErrorContext(ctx, "cannot load image", "component", l.Name(), "error", err)
@@ -122,7 +122,7 @@ func (l Loader) loadPause(ctx context.Context) error {
 		return err
 	}
 	// The plugin receives an event about the image. If a pod started before the plugin has handled
-	// the event, the plugin would look for the image in a registry.
+	// the event, the plugin would look for the image in a registry, so wait.
 	return poll(ctx, func() bool {
 		status, err := cri.ImageStatus(ctx, &criapi.ImageStatusRequest{Image: &criapi.ImageSpec{Image: PauseName}})
 		return err == nil && status.GetImage() != nil
@@ -150,7 +150,7 @@ func (l Loader) loadDeployer(ctx context.Context) error {
 }
 
 // reportDeployer calls HasDeployer until it succeeds. It logs an error only if the error differs
-// from the previous one.
+// from the previous error.
 func (l Loader) reportDeployer(ctx context.Context) error {
 	logged := ""
 	for err := l.HasDeployer(ctx); err != nil; err = l.HasDeployer(ctx) {
@@ -176,7 +176,7 @@ func (l Loader) loadSelf(ctx context.Context) error {
 }
 
 // loadRouter loads the router image. It is a no-op if the host has no HAProxy, because the node's
-// own router reports this.
+// own router already reports that HAProxy is missing.
 func (l Loader) loadRouter(ctx context.Context) error {
 	if l.HAProxy == nil {
 		return nil
@@ -193,7 +193,7 @@ func (l Loader) loadRouter(ctx context.Context) error {
 }
 
 // loadFailover loads the ipfailover image. It is a no-op if the host has no keepalived, because the
-// pods report this.
+// pods report that the image is missing.
 func (l Loader) loadFailover(ctx context.Context) error {
 	if l.Keepalived == nil {
 		return nil

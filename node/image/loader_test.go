@@ -87,7 +87,7 @@ func TestLoaderLoadsImagesOfNode(t *testing.T) {
 func TestToolsRunInPod(t *testing.T) {
 	n := startNode(t)
 	loadBuiltin(t, n)
-	// The pod is on the host network, where another process can use the port.
+	// The pod is on the host network, where another process can use the port, so try several ports.
 	script := `set -e
 echo hello >/tmp/index.html
 port=18099

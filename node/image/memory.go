@@ -20,8 +20,8 @@ type memory struct {
 	limit int64
 	// idle is the time when the last layer was removed.
 	idle time.Time
-	// end is the time when the exceeds method last canceled a layer. peak is the resident memory, in
-	// bytes, at that time.
+	// end is the time when the exceeds method last canceled a layer. peak is the resident memory,
+	// in bytes, at that time.
 	end  time.Time
 	peak int64
 }

@@ -18,7 +18,7 @@ type meter struct {
 
 type meterKey struct{}
 
-// meterOf returns a context's meter, or a new meter that no caller reads.
+// meterOf returns a context's meter or, if the context has none, a new meter, which is not read.
 func meterOf(ctx context.Context) *meter {
 	if m, ok := ctx.Value(meterKey{}).(*meter); ok {
 		return m

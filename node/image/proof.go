@@ -59,7 +59,8 @@ func (d *download) prove(ctx context.Context, desc ocispec.Descriptor) error {
 		}
 	}
 	if len(peers) >= maxRegistries {
-		// The next pull from that registry downloads the layer again.
+		// Remove another registry's label. The next pull from that registry then downloads the
+		// layer again.
 		update.Labels[peers[0]] = ""
 	}
 	sources := []string{repository}

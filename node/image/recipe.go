@@ -81,7 +81,7 @@ func (s Store) build(ctx context.Context, c *client.Client, name string, r *read
 type reading struct {
 	base      string
 	commands  []instructions.Command
-	arguments map[string]string // from the caller, and the defaults of ARGs before FROM
+	arguments map[string]string // the caller's arguments, and the defaults of ARGs before FROM
 	args      map[string]string // ARGs after FROM
 	names     map[string]bool   // names of all ARGs
 	lex       *shell.Lex

@@ -174,7 +174,7 @@ func copyTree(from, to string, img *Image) error {
 		e := entry{path: strings.TrimPrefix(path.Join(to, inside), "/"), mode: int64(info.Mode().Perm())}
 		switch {
 		case item.IsDir() && inside == ".":
-			return nil // an existing directory keeps its owner and mode; a missing one is created
+			return nil // COPY keeps the owner and mode of an existing directory
 		case item.IsDir():
 			e.path += "/"
 		case info.Mode().IsRegular():

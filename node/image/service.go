@@ -26,9 +26,9 @@ import (
 // connect to any address and report the response. Service forwards all other calls to containerd.
 //
 // Dialer applies its policy to each connection, after name resolution and for each redirect. Hosts
-// in the hosts.toml files in RegistryConfigDir are specified by the administrator and can have any
-// address. For each of an image's blobs, a registry must prove that the caller may read it, even if
-// containerd already has the blob. Errors contain a reason, but no data from a server.
+// in the hosts.toml files in RegistryConfigDir can have any address, because the administrator
+// specifies them. For each of an image's blobs, a registry must prove that the caller may read it,
+// even if containerd already has the blob. Errors contain a reason, but no data from a server.
 //
 // The number of concurrent pulls per namespace is limited. A pull is canceled if the registry is
 // too slow, or if only Reserve is left on the disk.

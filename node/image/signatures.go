@@ -18,8 +18,8 @@ import (
 // maxSignatures is the maximum total size of an image's signatures, in bytes.
 const maxSignatures = 4 << 20
 
-// checkPolicy returns an error unless the node's signature policy allows an image. The file is read
-// on each pull.
+// checkPolicy returns an error unless the node's signature policy allows an image. It reads the
+// policy file on each pull.
 func (p *puller) checkPolicy(ctx context.Context, ref reference.Named, digest string, credentials credentialsFunc) error {
 	rules, err := policy.Read(p.policyFile)
 	if err == nil {
@@ -72,7 +72,7 @@ func readSignatures(ctx context.Context, server docker.RegistryHost, repository,
 	if err != nil {
 		return nil, fmt.Errorf("read signatures: %w", err)
 	}
-	defer func() { _ = response.Body.Close() }() // opened only for reading
+	defer func() { _ = response.Body.Close() }() // a close error is harmless after reading
 	switch response.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound:
@@ -117,7 +117,7 @@ func get(ctx context.Context, server docker.RegistryHost, address string) (*http
 		if err != nil || response.StatusCode != http.StatusUnauthorized || len(previous) > 0 {
 			return response, err
 		}
-		_ = response.Body.Close() // opened only for reading
+		_ = response.Body.Close() // a close error is harmless after reading
 		previous = append(previous, response)
 		if err := server.Authorizer.AddResponses(ctx, previous); err != nil {
 			return nil, err

@@ -13,7 +13,7 @@ import (
 // Maximum sizes of response bodies, in bytes. A layer's body is limited to the size in the
 // manifest.
 const (
-	maxDocument = 4 << 20 // a manifest, an index, a configuration
+	maxDocument = 4 << 20 // a manifest, an index or a configuration
 	maxToken    = 1 << 20
 	maxFailure  = 64 << 10 // a response that reports a failure
 )
@@ -118,7 +118,7 @@ func (a limitedAuthorizer) Authorize(ctx context.Context, req *http.Request) err
 }
 
 // rejection is the reason why a pull rejects an image or a response. The message contains no data
-// from a server. It is appended to "registry X: ".
+// from a server. Service prefixes the message with "registry X: ".
 type rejection struct {
 	code    codes.Code
 	message string

@@ -108,7 +108,8 @@ func TestSlowPullTimesOut(t *testing.T) {
 		}
 	}
 	slow = "none"
-	f.restart(t, func(s *Service) { s.minRate = rate{} }) // the test machine can be slow, too
+	// Restore the default rate, because the test machine can also be slow.
+	f.restart(t, func(s *Service) { s.minRate = rate{} })
 	if err := f.pullFor(t.Context(), "evil", registry.host+"/team/app:1"); err != nil {
 		t.Errorf("after slow pulls: %v", err)
 	}

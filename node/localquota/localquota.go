@@ -67,8 +67,8 @@ const (
 	groupQuota  = 1
 	getState    = 'X'<<8 + 5
 	setLimits   = 'X'<<8 + 4
-	accounted   = 1 << 2 // groups are accounted
-	enforced    = 1 << 3 // limits of groups are enforced
+	accounted   = 1 << 2 // the file system tracks the usage of groups
+	enforced    = 1 << 3 // the file system enforces the limits of groups
 	blockLimits = 1<<2 | 1<<3
 	ofGroup     = 1 << 2
 	blockBytes  = 512

@@ -96,7 +96,7 @@ func (c *ClusterSettings) fetch(ctx context.Context) (settings string, err error
 }
 
 // update replaces the file if the settings differ from it. restarted means that the process has
-// just restarted because of such a change.
+// just restarted because of an earlier update.
 func (c *ClusterSettings) update(settings string, restarted bool) (changed bool, err error) {
 	current, err := os.ReadFile(c.File)
 	if err != nil {

@@ -64,7 +64,7 @@ func TestProcessDoesNotRestartAgainForOtherMaster(t *testing.T) {
 	}
 	componenttest.Run(t, c.Run)
 	<-requests
-	serves <- struct{}{} // blocks if the earlier value is still there
+	serves <- struct{}{} // blocks if Run has not discarded the earlier value
 	<-requests
 	serves <- struct{}{}
 	<-requests

@@ -149,7 +149,7 @@ func TestConfigurationThatDoesNotBecomeReadyIsReverted(t *testing.T) {
 	f := newFixture(t)
 	f.desire("one")
 	f.restarts(f.sync(true))
-	f.restarts(f.sync(false)) // the timeout has expired
+	f.restarts(f.sync(false)) // the process does not become ready before the timeout
 	componenttest.Run(t, f.sync(true).Run)
 	f.wantState("", "one", reasonReverted, "own")
 }

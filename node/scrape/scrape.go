@@ -53,8 +53,8 @@ type Group struct {
 	Labels  map[string]string `json:"labels"`
 }
 
-// Feature serves the groups at both paths. A user can read them if the user's roles contain these
-// paths.
+// Feature serves the groups at both paths. A user can read the groups if the user's roles allow
+// access to these paths.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		view := func(path string, list func(context.Context, kubernetes.Interface) ([]Group, error)) apiserver.Handler {

@@ -104,7 +104,7 @@ func tree(dir string) []string {
 	var cgroups []string
 	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // the cgroup was removed in between
+			return nil // the cgroup was removed in the meantime
 		}
 		if entry.IsDir() {
 			cgroups = append(cgroups, path)

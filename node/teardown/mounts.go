@@ -94,15 +94,15 @@ func mountsOf(dirs []string) ([]string, error) {
 			}
 		}
 	}
-	// The kernel lists mounts in the order of their creation, unless mounts have been moved. In
-	// that case, the deeper mount comes first.
+	// The kernel lists mounts in creation order unless mounts have been moved, so also sort deeper
+	// mounts first.
 	slices.Reverse(points)
 	slices.SortStableFunc(points, func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
 	return points, nil
 }
 
 // resolve returns dir as an absolute path without symbolic links, which is how the kernel lists
-// mount points. If dir does not exist, it is only made absolute.
+// mount points. If dir does not exist, resolve only makes the path absolute.
 func resolve(dir string) (string, error) {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {

@@ -106,7 +106,7 @@ func send(list []ending, signal unix.Signal) {
 	}
 }
 
-// waitEnd waits until all processes have exited, but at most killTimeout, and returns the remaining
+// waitEnd waits up to killTimeout until all processes have exited, and returns the remaining
 // processes.
 func waitEnd(ctx context.Context, list []ending) []ending {
 	deadline := time.Now().Add(killTimeout)

@@ -242,7 +242,7 @@ func TestMountsUnmountsLatestFirst(t *testing.T) {
 	}
 }
 
-// unmountIdle unmounts all mounts below directories. It is an error if a mount is in use.
+// unmountIdle unmounts all mounts below directories. It returns an error if a mount was in use.
 func unmountIdle(dirs ...string) error {
 	detached, err := Mounts(dirs...)
 	if len(detached) > 0 {

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// volume creates a PersistentVolume for the driver, as an administrator would.
+// volume provisions a volume for a new claim and returns the volume's PersistentVolume.
 func (c *cluster) volume(name string) *corev1.PersistentVolume {
 	c.t.Helper()
 	c.create(c.claim(name))
@@ -59,7 +59,7 @@ func TestAttachAndDetachErrorsAreReportedAndRetried(t *testing.T) {
 	eventually.True(t, "the volume is detached after a retry", func() bool { return c.getVA("va") == nil })
 }
 
-// Another instance has become the leader while this one was paused.
+// The test transfers the lease to another instance, as if the first instance had been paused.
 func TestFormerLeaderCallsNoDriver(t *testing.T) {
 	c := newCluster(t, fake.Options{})
 	c.start(func(controller *Controller) {
@@ -114,8 +114,8 @@ func TestAttachmentsOfOtherDriversAreIgnored(t *testing.T) {
 }
 
 func TestOnlyWaitingAttachmentsAreAttached(t *testing.T) {
-	// Disable verification, which would attach the volume that another attacher only marks as
-	// attached.
+	// Disable verification. Otherwise, it attaches the volume, because this test's other attacher
+	// marks the volume as attached without calling the driver.
 	c := newCluster(t, fake.Options{LacksController: []csi.ControllerServiceCapability_RPC_Type{csi.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES}})
 	first := c.start()
 	pv := c.volume("data")

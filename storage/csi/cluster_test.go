@@ -179,7 +179,7 @@ func (c *cluster) getVA(name string) *storagev1.VolumeAttachment {
 	return must(c.t, va, err)
 }
 
-// must returns an object, or nil if it does not exist.
+// must returns object, or nil if err is NotFound. Any other error fails the test.
 func must[T any](t testing.TB, object *T, err error) *T {
 	if apierrors.IsNotFound(err) {
 		return nil

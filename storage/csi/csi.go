@@ -54,7 +54,7 @@ type Controller struct {
 	Object *storagev1.CSIDriverSpec
 	// Metrics records the metrics of drivers and queues.
 	Metrics *metrics.Metrics
-	// Dial lists additional options for driver connections, such as fault injection in tests.
+	// Dial contains additional options for driver connections, such as fault injection in tests.
 	Dial driver.Options
 }
 
@@ -196,7 +196,7 @@ type registration struct {
 // serve serves one driver. It waits for the driver, and starts a new session when the driver's
 // description changes. If a driver's name is in use, serve waits until the name is released.
 func (t *term) serve(ctx context.Context, d *driver.Driver) error {
-	name := "" // name of the registered driver, which is kept after an upgrade
+	name := "" // the driver's latest name, which stays registered between sessions
 	defer func() { t.release(name, d.Address) }()
 	for ctx.Err() == nil {
 		description, err := d.WaitReady(ctx)
@@ -289,7 +289,7 @@ func (t *term) session(ctx context.Context, d *driver.Driver, description *drive
 		object := &register.Object{
 			Drivers: t.client.StorageV1().CSIDrivers(), Driver: description.Name, Spec: register.Spec(description, *t.Object),
 		}
-		group.Go(func() { _ = object.Run(ctx, func() {}) }) // Run returns no error
+		group.Go(func() { _ = object.Run(ctx, func() {}) }) // Run always returns nil
 	}
 	defer group.Wait()
 	defer cancel()

@@ -32,7 +32,7 @@ func TestDriverWithDuplicateNameIsServedWhenNameIsReleased(t *testing.T) {
 	}
 	t.Cleanup(server.Stop)
 
-	c.server.Stop() // An upgrade changes the name of the first driver.
+	c.server.Stop() // Simulate an upgrade that renames the first driver.
 	renamed, err := fake.New(fake.Options{Name: "renamed.example.com"}).Listen(c.socket)
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ type Embedded struct {
 }
 
 // Run runs the driver until ctx is done. Once the driver is serving requests, Run calls ready and
-// starts the registration, the controller and the other functions. The first error stops all of
+// starts the registration, the controller and the functions in Others. The first error stops all of
 // them, and Run returns it.
 func (e *Embedded) Run(ctx context.Context, ready func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -28,7 +28,7 @@ const (
 
 // TestRandomFaultsLeakNothing runs a thousand volume lifecycles while the driver delays calls,
 // returns errors, hangs, loses responses and crashes, and while the controller is replaced. Some
-// claims are deleted early. At the end, neither the cluster nor the storage may contain anything.
+// claims are deleted early. At the end, both the cluster and the storage must be empty.
 func TestRandomFaultsLeakNothing(t *testing.T) {
 	for round := range uint64(rounds) {
 		seed := round + 1
@@ -65,8 +65,8 @@ func (c *cluster) runLifecycles(random *rand.Rand, takeOver func()) {
 	lives.Wait()
 }
 
-// randomLifecycle runs one volume's lifecycle. The claim may be deleted before the volume exists,
-// and the attachment may be deleted before the volume is attached.
+// randomLifecycle runs one volume's lifecycle. At random, it deletes the claim before the volume
+// exists, or the attachment before the volume is attached.
 func (c *cluster) randomLifecycle(name string, choice *rand.Rand) {
 	c.create(c.claim(name))
 	if c.pause(choice) {

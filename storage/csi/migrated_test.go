@@ -54,8 +54,8 @@ func TestInTreeVolumesAreMigrated(t *testing.T) {
 	eventually.True(t, "the volume is deleted", func() bool { return c.getPV(pv.Name) == nil && len(c.driver.Volumes()) == 0 })
 }
 
-// grow requests a larger volume, as the claim's user would. First it records the current capacity
-// in the claim's status, as the volume binder would.
+// grow records the current capacity in the claim's status, as the volume binder would. Then it
+// requests a larger volume, as the claim's user would.
 func (c *cluster) grow(name, size string) {
 	c.t.Helper()
 	b := binder{client: c.client}

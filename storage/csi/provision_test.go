@@ -249,7 +249,7 @@ func TestCapacityIsPublishedPerClassAndSegment(t *testing.T) {
 		return list.Items
 	}
 	c.start(track).Stop()
-	c.start(track) // another instance must not publish it again
+	c.start(track) // the second instance must not create another object
 	eventually.Equal(t, "objects", func() int { return len(published()) }, 1)
 	object := published()[0]
 	if object.Capacity.Value() != 5<<30 || object.NodeTopology.MatchLabels["zone"] != "a" || object.StorageClassName != "late" || object.OwnerReferences[0].Kind != "CSIDriver" {

@@ -122,7 +122,7 @@ func (d *Driver) acquire(ctx context.Context, c call) (release func(), err error
 }
 
 // run executes the driver. It calls release when the driver's process has exited or, if run killed
-// the process group, when the whole group has exited. This may happen after run returns.
+// the process group, when the whole group has exited, which can be after run returns.
 func (d *Driver) run(ctx context.Context, c call, release func()) (response, error) {
 	start := time.Now()
 	process, err := startTrusted(d.path, slices.Concat([]string{string(c.op)}, c.args))

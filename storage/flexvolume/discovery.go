@@ -17,8 +17,7 @@ const (
 	scanDelay = 50 * time.Millisecond
 	// pollInterval is the scan interval if the directory cannot be watched.
 	pollInterval = 5 * time.Second
-	// initTimeout is the maximum time that Run without KeepDir waits for the drivers of the first
-	// scan.
+	// initTimeout limits how long Run waits for the drivers of the first scan if KeepDir is empty.
 	initTimeout = 10 * time.Second
 	// After a failed init, the retry backoff doubles from minBackoff to maxBackoff.
 	minBackoff = time.Second
@@ -29,9 +28,10 @@ const (
 func (r *Registry) Name() string { return "flexvolume" }
 
 // Run watches the plugin directory until ctx is done, and initializes each driver that it finds.
-// Drivers initialize concurrently. Run calls ready after the first scan. A driver whose volumes are
-// in use has a last-good copy, so it does not need init. Without KeepDir, Run first waits until the
-// drivers of the first scan are initialized, or for initTimeout.
+// Drivers initialize concurrently. Run calls ready after the first scan, because a driver whose
+// volumes are in use has a last-good copy that works without init. If KeepDir is empty, there are
+// no copies, so Run first waits until the drivers of the first scan are initialized, or for
+// initTimeout.
 //
 // A change takes effect within about one second: scans are at least scanInterval apart, and a scan
 // always follows the last change. Directories whose names begin with "." are ignored. Run returns
@@ -114,7 +114,7 @@ func (r *Registry) scan(watch *watch) time.Time {
 		return time.Now().Add(pollInterval)
 	}
 	for _, file := range files {
-		if errors.Is(file.err, errUntrusted) { // The missing directory can be above the watched ones.
+		if errors.Is(file.err, errUntrusted) { // The untrusted directory might not be watched.
 			return time.Now().Add(pollInterval)
 		}
 	}
@@ -142,7 +142,7 @@ func (r *Registry) waitForFirst(ctx context.Context, scanned <-chan struct{}, re
 }
 
 // nextWake returns the time at which Run must act even without a change: the time of the next scan
-// or init. Zero means never. Unchanged drivers therefore use no CPU time.
+// or init. Zero means never, so Run uses no CPU time while nothing changes.
 func (r *Registry) nextWake(scan time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

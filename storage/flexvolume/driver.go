@@ -14,18 +14,19 @@ import (
 // the operation's deadline or when ctx is done, whichever comes first. If the driver is still
 // running, its process group is killed.
 //
-// Errors: ErrNotSupported, ErrGone, a CallError for a driver failure, or an error about the input.
+// The error of a call is ErrNotSupported, ErrGone, a CallError for a driver failure, or an error
+// about the input.
 type Driver struct {
 	name            string
-	path            string // of the executable; "" if the driver is gone
+	path            string // the executable; "" if the driver no longer exists
 	version         string
 	settings        Settings
 	caps            Capabilities
 	limiter         *callLimiter
 	observer        Observer
 	unsupported     *unsupportedOps
-	runningCallsDir string // contains the records of running calls, or empty
-	failureFile     string // records the last failed call, or empty
+	runningCallsDir string // directory for the records of running calls, or ""
+	failureFile     string // file that records the last failed call, or ""
 	history         *history
 }
 

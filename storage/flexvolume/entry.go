@@ -31,7 +31,7 @@ type initResult struct {
 }
 
 // hashChanged computes the version of each executable that has changed since the last scan. The
-// caller must not hold mu, because computing the hash may require reading a lot of data.
+// caller must not hold mu, because computing the hash might require reading a lot of data.
 func (r *Registry) hashChanged(files map[string]*driverFile) {
 	for name, file := range files {
 		if file.err != nil {

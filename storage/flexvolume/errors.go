@@ -73,8 +73,8 @@ func clip(text string) string {
 }
 
 // quote returns the driver's output and exit code for an error. It redacts secrets before it
-// truncates the text. If the output exceeds maxOutput, quote shows the beginning of the output,
-// because the end could be the first half of a secret.
+// truncates the text. If the output exceeds maxOutput, quote shows its beginning, because the
+// output can be cut off within a secret, and a partial secret is not redacted.
 func (o output) quote(redact func(string) string) string {
 	end := "exit code 0"
 	if o.exit != nil {

@@ -84,8 +84,7 @@ func (h *history) add(call PastCall) {
 		return
 	}
 	defer file.Close()
-	// An interrupted write leaves a record without a trailing newline. The line break separates
-	// this record from it.
+	// An interrupted write leaves a record without a trailing newline, so begin with a newline.
 	_, _ = file.Write(slices.Concat([]byte("\n"), line))
 }
 

@@ -47,7 +47,7 @@ const maxArgument = 32*4096 - 1
 func (v Volume) json() (string, error) { return encode(v, nil) }
 
 // json encodes the volume for mount, with the pod, the secret and the group. The group has two
-// keys: the key that Kubernetes sends and the key that its documentation specifies.
+// keys: the key that Kubernetes sends, and the key in Kubernetes' documentation.
 func (m MountRequest) json() (string, error) {
 	extra := map[string]string{
 		"kubernetes.io/pod.name":            m.Pod.Name,

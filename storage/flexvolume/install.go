@@ -57,7 +57,7 @@ func Install(pluginDir, driver, file string) (Installation, error) {
 	if err := atomicfile.Write(path, content, 0o755); err != nil {
 		return Installation{}, fmt.Errorf("install driver: %w", err)
 	}
-	// The directory itself may be new.
+	// Sync the plugin directory, because the driver's directory might be new.
 	if err := atomicfile.SyncFolder(pluginDir); err != nil {
 		return Installation{}, fmt.Errorf("install driver: %w", err)
 	}
@@ -145,7 +145,7 @@ func CheckName(driver string) error {
 	return nil
 }
 
-// Usage counts a driver's volumes that may be in use on a node, according to the kubelet's
+// Usage counts a driver's volumes that might be in use on a node, according to the kubelet's
 // directories.
 type Usage struct {
 	// Pods is the number of volumes that are published to pods.

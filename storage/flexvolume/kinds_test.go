@@ -68,7 +68,7 @@ func TestDataOutlivesPodProcessAndDriverVersion(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
-			// The mount, and any daemon behind it, have survived the process. The driver has a new
+			// The mount and its daemon, if any, have survived the process. The driver has a new
 			// version.
 			write(t, executable(plugins, "example.com/"+kind.file), content+"# second\n")
 			use("second", func(t *testing.T, ctx context.Context, driver *Driver) {

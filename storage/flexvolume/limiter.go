@@ -81,8 +81,7 @@ func (g *callLimiter) lockVolume(ctx context.Context, id string) (release func()
 	}
 }
 
-// setVolumeID records that the volume with this ID is at place, which is a directory or a volume
-// name.
+// setVolumeID records the volume ID for place, which is the volume's directory or its name.
 func (g *callLimiter) setVolumeID(place, id string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -98,9 +97,9 @@ func (g *callLimiter) deleteVolumeID(place string) {
 	delete(g.volumeIDs, place)
 }
 
-// volumeID returns the ID of the volume at place, which is a directory or a volume name. If place
-// is unknown, for example after a restart, volumeID returns the last path element, which is the
-// name of most volumes.
+// volumeID returns the recorded volume ID for place, which is the volume's directory or its name.
+// If there is no record, for example after a restart, volumeID returns the last path element, which
+// is the name of most volumes.
 func (g *callLimiter) volumeID(place string) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -33,8 +33,8 @@ func mounted(dir string) (bool, error) {
 	return slices.ContainsFunc(table, func(m *mountinfo.Info) bool { return m.Mountpoint == resolved }), nil
 }
 
-// entersMount reports whether the last step of the path dir enters a mount. The kernel then refuses
-// to open dir. With many mounts, this is faster than to read the mount table.
+// entersMount reports whether dir is a mount point, in which case the kernel refuses to open it
+// with RESOLVE_NO_XDEV. If there are many mounts, this is faster than reading the mount table.
 func entersMount(dir string) (bool, error) {
 	dir = filepath.Clean(dir)
 	parent, err := unix.Open(filepath.Dir(dir), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -68,7 +68,7 @@ func mountsBelow(dir string) ([]*mountinfo.Info, error) {
 }
 
 // resolve returns dir as it appears in the mount table. It follows links in the parent directories,
-// but does not access dir itself, because a broken file system may be mounted at dir.
+// but does not access dir itself, because a broken file system might be mounted at dir.
 func resolve(dir string) string {
 	dir = filepath.Clean(dir)
 	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
@@ -115,7 +115,7 @@ func unmountAll(dir string) error {
 }
 
 // removeDir removes an unmounted volume's directory if the driver has not already removed it. A
-// directory that contains files is an error, because the files may belong to the user.
+// directory that contains files is an error, because the files might belong to the user.
 func removeDir(dir string) error {
 	if isMounted, err := mounted(dir); err != nil {
 		return err

@@ -16,9 +16,10 @@ import (
 
 // Stage, Unstage, Publish and Unpublish can be repeated at any time, even if an earlier call was
 // interrupted by a crash. They do not mount a volume twice, and unmounting a volume that is not
-// mounted succeeds. A marker file shows that a call was interrupted. In this case, the next call
-// first undoes the interrupted call. marker is the path of this file. Its directory is created if
-// it does not exist. If marker is empty, an interrupted call is treated as complete.
+// mounted succeeds. Stage and Publish create a marker file, which exists until the call is
+// complete. If a call finds the marker of an interrupted call, it first undoes the interrupted
+// call. marker is the path of this file. Its directory is created if it does not exist. If marker
+// is empty, an interrupted call is treated as complete.
 
 // ErrPartialMount is returned if a failed or interrupted call could not be undone.
 var ErrPartialMount = errors.New("undo mount that failed or was interrupted")
@@ -41,7 +42,8 @@ func (d *Driver) Stage(ctx context.Context, volume Volume, device, dir, marker s
 	return removeMarker(marker)
 }
 
-// Unstage undoes Stage, with unmountdevice or by unmounting.
+// Unstage undoes Stage with unmountdevice, or with umount(8) if the driver does not support
+// unmountdevice or no longer exists.
 func (d *Driver) Unstage(ctx context.Context, dir, marker string) error {
 	if isMounted, err := mounted(dir); err != nil {
 		return err
@@ -76,9 +78,10 @@ func (d *Driver) Publish(ctx context.Context, mounting MountRequest, dir, staged
 	return removeMarker(marker)
 }
 
-// Unpublish undoes Publish, with unmount or by unmounting. It calls the driver even if nothing is
-// mounted, because some drivers write files instead of mounting. In this case, a failure is
-// returned only if the directory is not empty.
+// Unpublish undoes Publish with unmount, or with umount(8) if the driver does not support unmount
+// or no longer exists. It calls the driver even if nothing is mounted, because some drivers write
+// files instead of mounting. If nothing was mounted, Unpublish returns the driver's error only if
+// the directory is not empty.
 func (d *Driver) Unpublish(ctx context.Context, dir, marker string) error {
 	present, err := exists(dir)
 	if err != nil {
@@ -144,7 +147,7 @@ func (d *Driver) begin(ctx context.Context, dir, marker string, reverse func(con
 }
 
 // undo cleans up after a failed call, because Kubernetes treats an existing mount as success. It
-// does not use the call's context, which may have expired. It leaves the cleanup of a directory
+// does not use the call's context, which might have expired. It leaves the cleanup of a directory
 // that contains files to the next call.
 func (d *Driver) undo(dir, marker string, reverse func(context.Context, string) error) error {
 	isMounted, err := mounted(dir)
@@ -201,17 +204,18 @@ func formatAndMount(device, dir string, volume Volume) error {
 	return nil
 }
 
-// deviceTypes are the types of file systems that are on a device. The list does not depend on the
-// host: mounting another type can load its kernel module.
+// deviceTypes lists the file system types that store their data on a device. The list does not come
+// from /proc/filesystems, because a type is listed there only after its kernel module has been
+// loaded, and mounting a file system loads the module.
 var deviceTypes = []string{
 	"bcachefs", "btrfs", "erofs", "exfat", "ext2", "ext3", "ext4", "f2fs", "hfsplus", "iso9660", "jfs", "msdos",
 	"nilfs2", "ntfs", "ntfs3", "reiserfs", "squashfs", "udf", "vfat", "xfs",
 }
 
-// checkFSType returns an error unless file systems of a type are on a device. The author of a pod
-// with an inline volume chooses the type. Types such as proc, which ignore the device, would give
-// the pod files of the host, and the part of fuse.NAME after the period is a command. An empty type
-// means the default type.
+// checkFSType returns an error unless fsType is in deviceTypes or is empty, which means the default
+// type. The author of a pod with an inline volume chooses the type. A type such as proc, which
+// ignores the device, would give the pod access to files of the host. In a type such as fuse.NAME,
+// the part after the period is a command, which would run on the host.
 func checkFSType(fsType string) error {
 	if fsType != "" && !slices.Contains(deviceTypes, fsType) {
 		return fmt.Errorf("mount device: file system type %q is not supported; use one of: %s", fsType, strings.Join(deviceTypes, ", "))
@@ -219,8 +223,8 @@ func checkFSType(fsType string) error {
 	return nil
 }
 
-// bindStaged bind-mounts stagedDir at dir. If nothing is mounted at stagedDir, the driver supports
-// no operation that mounts.
+// bindStaged bind-mounts stagedDir at dir. It returns an error if nothing is mounted at stagedDir,
+// because the driver then supports neither mount nor mountdevice.
 func bindStaged(stagedDir, dir string, readOnly bool) error {
 	isMounted, err := mounted(stagedDir)
 	if err != nil {
@@ -232,7 +236,7 @@ func bindStaged(stagedDir, dir string, readOnly bool) error {
 	return bind(stagedDir, dir, readOnly)
 }
 
-// exists reports whether path exists. The mount point of a broken mount counts as existing.
+// exists reports whether path exists. It returns true for the mount point of a broken mount.
 func exists(path string) (bool, error) {
 	if path == "" {
 		return false, nil

@@ -96,8 +96,7 @@ func TestMountsAreCreatedAndRemovedOnce(t *testing.T) {
 	}
 }
 
-// The server of this FUSE file system does not respond to requests, so each access to the file
-// system waits.
+// The server of this FUSE file system does not respond, so every access to the file system blocks.
 func TestMountOfHangingFileSystemIsFound(t *testing.T) {
 	dir := filepath.Join(scratch(t), "volume")
 	if err := os.Mkdir(dir, 0o750); err != nil {
@@ -107,7 +106,7 @@ func TestMountOfHangingFileSystemIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(server) // ends requests that still wait
+	defer unix.Close(server) // ends pending requests
 	if err := unix.Mount("hanging", dir, "fuse", 0, fmt.Sprintf("fd=%d,rootmode=40000,user_id=0,group_id=0", server)); err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +164,8 @@ func TestUnsupportedOperationsAreImplementedByEngine(t *testing.T) {
 	}
 }
 
-// The author of a pod chooses the file system type of an inline volume.
+// The author of a pod chooses the file system type of an inline volume, and must not gain access to
+// the host's files in this way.
 func TestFileSystemsWithoutDeviceAreNotMounted(t *testing.T) {
 	dir, driver, device := scratch(t), newTestDriver(t, emptyDriver), loopDevice(t)
 	if output, err := exec.Command("mkfs.ext4", "-q", device).CombinedOutput(); err != nil {
@@ -254,7 +254,7 @@ func TestInterruptedMountIsRepeated(t *testing.T) {
 }
 
 func TestUnmountWithoutMount(t *testing.T) {
-	driver := newTestDriver(t, tmpfsDriver) // its umount fails
+	driver := newTestDriver(t, tmpfsDriver) // its unmount fails if nothing is mounted
 	dir := filepath.Join(t.TempDir(), "published")
 	if err := driver.Unpublish(context.Background(), dir, ""); err != nil {
 		t.Errorf("no directory: %v", err)

@@ -39,7 +39,7 @@ func recordCall(dir string, pid int, past PastCall) (forget func()) {
 	if err != nil {
 		content = nil
 	}
-	_ = os.WriteFile(record, content, 0o600) // a full disk must not prevent unmounting
+	_ = os.WriteFile(record, content, 0o600) // ignored, so that a full disk does not block unmounting
 	return func() { _ = os.Remove(record) }
 }
 

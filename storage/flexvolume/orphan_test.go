@@ -22,7 +22,7 @@ func background(t *testing.T, script string) (pid int) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // it might have ended
+		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL) // the process might have ended
 		_ = command.Wait()
 	})
 	return command.Process.Pid

@@ -25,11 +25,11 @@ func startTrusted(path string, args []string) (*process, error) {
 }
 
 // checkOwner returns an error if a user other than root and this process's user can change or
-// replace the file at path. It checks the file, every directory above it, and the directories above
-// symbolic links in the path.
+// replace the file at path. It checks the file, every directory above it, and the symbolic links in
+// the path with their targets.
 //
-// A driver is checked before each call. Nothing can change between the check and the call: if the
-// check succeeds, only root can change any of the checked files.
+// A driver is checked before each call. Nothing can change between the check and the call, because
+// the check succeeds only if no other user can change any of the checked files.
 func checkOwner(path string) error {
 	return checkComponents("/", strings.Split(filepath.Clean(path), "/"), 0)
 }
@@ -44,7 +44,7 @@ func checkComponents(dir string, rest []string, links int) error {
 		if name == "" || name == "." {
 			continue
 		}
-		next := filepath.Join(dir, name) // also for "..", since dir has no links
+		next := filepath.Join(dir, name) // also correct for "..", because dir has no links
 		info, err := os.Lstat(next)
 		if err != nil {
 			return fmt.Errorf("check driver owner: %w", err)
@@ -56,7 +56,7 @@ func checkComponents(dir string, rest []string, links int) error {
 			dir = next
 			continue
 		}
-		// In a directory such as /tmp, the link's owner can replace it.
+		// In a directory such as /tmp, the link's owner can replace the link.
 		if err := owned(next, info); err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ func TestDriverThatOtherUsersCanReplaceDoesNotRun(t *testing.T) {
 			plugins := filepath.Join(t.TempDir(), "above", "plugins")
 			path := executable(plugins, "example.com/test")
 			write(t, path, "#!/bin/sh\ntouch "+path+".ran\necho '{\"status\":\"Success\"}'\n")
-			driver := NewDriver("example.com/test", path, Settings{}) // as in a scan before the change
+			driver := NewDriver("example.com/test", path, Settings{}) // as created by an earlier scan
 			if err := spoil(filepath.Dir(path), path); err != nil {
 				t.Fatal(err)
 			}

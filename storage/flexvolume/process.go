@@ -24,8 +24,8 @@ const (
 	// killTimeout is the maximum time to wait for a killed driver to exit. A process in a system
 	// call on a dead disk takes longer.
 	killTimeout = 2 * time.Second
-	// lateOutputTimeout is the maximum time to wait for a response after the driver has exited,
-	// from a child process that copies the driver's output.
+	// lateOutputTimeout is the maximum time to wait, after the driver has exited without a
+	// response, for a child process to print the response.
 	lateOutputTimeout = 2 * time.Second
 	// A driver that has written more than outputKillLimit bytes is killed before it exhausts the
 	// memory. The size of the output is checked every outputCheckInterval.
@@ -99,7 +99,7 @@ func startProcess(path string, args []string, dir string) (*process, error) {
 
 // wait waits until the driver has exited. If ctx is done or the output is too large, wait kills the
 // process group and returns an error: the error of ctx, or errOutputLimit. After an error, a
-// process in the group may still exist if it is in a system call. wait must be called only once.
+// process in the group might still exist if it is in a system call. wait must be called only once.
 func (p *process) wait(ctx context.Context) error {
 	ticker := time.NewTicker(outputCheckInterval)
 	defer ticker.Stop()
@@ -128,7 +128,7 @@ func (p *process) kill() {
 	case <-p.done:
 	case <-time.After(termTimeout):
 	}
-	// The driver's children can outlive the driver, and may have ignored SIGTERM.
+	// The driver's children can outlive the driver, and might have ignored SIGTERM.
 	_ = syscall.Kill(group, syscall.SIGKILL)
 	go p.waitForGroup()
 	select {
@@ -138,7 +138,8 @@ func (p *process) kill() {
 }
 
 // waitForGroup closes groupDone when no process of the killed group remains. A process in a system
-// call, such as mount, exits only after the system call, which may be later than the driver's exit.
+// call, such as mount, exits only after the system call, which might be later than the driver's
+// exit.
 func (p *process) waitForGroup() {
 	<-p.done
 	for pause := time.Millisecond; groupAlive(p.cmd.Process.Pid); pause = min(2*pause, time.Second) {
@@ -159,7 +160,7 @@ func groupAlive(group int) bool {
 		if err != nil {
 			continue
 		}
-		// 42 (name with anything in it) S <parent> <group> ...
+		// Format: 42 (any program name) S <parent> <group> ...
 		fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
 		if len(fields) > 2 && fields[2] == strconv.Itoa(group) && fields[0] != "Z" && fields[0] != "X" {
 			return true

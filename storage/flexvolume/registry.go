@@ -35,7 +35,7 @@ type Registry struct {
 	scans           int           // number of scans
 	next            time.Time     // when Run next acts without a change; zero means never
 	watch           *watch        // set while Run runs
-	runningCallsDir string        // holds the records of running calls, or empty
+	runningCallsDir string        // directory for the records of running calls, or ""
 }
 
 // State is a driver's state.
@@ -49,7 +49,7 @@ const (
 	// StateFailed means that the executable is missing or unusable, or that init failed and will be
 	// retried.
 	StateFailed State = "failed"
-	// StateRemoved means that the driver is no longer installed. Volumes may still use it.
+	// StateRemoved means that the driver is no longer installed. Volumes might still use it.
 	StateRemoved State = "removed"
 )
 
@@ -80,7 +80,7 @@ func (r *Registry) List() []Entry {
 	return list
 }
 
-// Lookup returns one driver.
+// Lookup returns a driver's entry. It returns false if the driver is unknown.
 func (r *Registry) Lookup(driver string) (Entry, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -124,7 +124,7 @@ func TestUnchangedContentIsNotAChange(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	path := executable(dir, "x/y")
-	write(t, path, loggingScript) // also logs to its own directory
+	write(t, path, loggingScript) // the script also logs to its own directory
 	r := &Registry{Dir: dir}
 	componenttest.Run(t, r.Run)
 	generation := r.Generation()

@@ -144,8 +144,8 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-// Uses reports whether a volume of the driver may be in use on the node, according to the kubelet's
-// directories.
+// Uses reports whether a volume of the driver might be in use on the node, according to the
+// kubelet's directories.
 func Uses(kubeletRoot, driver string) bool {
 	root := escapeGlob(kubeletRoot)
 	pods, _ := filepath.Glob(filepath.Join(root, "pods", "*", "volumes", escapeGlob(EscapeName(driver)), "*"))

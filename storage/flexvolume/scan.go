@@ -28,7 +28,7 @@ type driverFile struct {
 	missing bool
 }
 
-// fileID changes whenever the content of a file may have changed.
+// fileID changes whenever the content of a file might have changed.
 type fileID struct {
 	dev, ino, size uint64
 	mtime, ctime   unix.Timespec

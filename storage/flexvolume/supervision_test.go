@@ -25,13 +25,13 @@ func frozen(t *testing.T) (dir string, thaw func()) {
 		t.Fatal(err)
 	}
 	device := loopDevice(t)
-	t.Cleanup(func() { _ = unmountAll(dir) }) // before the device is removed
+	t.Cleanup(func() { _ = unmountAll(dir) }) // runs before the cleanup that removes the device
 	for _, command := range [][]string{{"mkfs.ext4", "-q", device}, {"mount", device, dir}, {"fsfreeze", "--freeze", dir}} {
 		if out, err := exec.Command(command[0], command[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%q: %v, %s", command, err, out)
 		}
 	}
-	thaw = func() { _ = exec.Command("fsfreeze", "--unfreeze", dir).Run() } // fails when called again
+	thaw = func() { _ = exec.Command("fsfreeze", "--unfreeze", dir).Run() } // fails if called again
 	t.Cleanup(thaw)
 	return dir, thaw
 }

@@ -69,8 +69,8 @@ func (d *Driver) Try(ctx context.Context, trial Trial) TrialResult {
 	}
 	path, args := d.path, slices.Concat([]string{string(trial.Operation)}, trial.Args)
 	if trial.Env != "" {
-		// The env program replaces itself with the driver by calling execve, so the driver receives its
-		// own path as its name.
+		// The env program replaces itself with the driver by calling execve, so the driver receives
+		// its own path as its name.
 		path, args = "/usr/bin/env", slices.Concat([]string{trial.Env, d.path}, args)
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.settings.timeout(trial.Operation))

@@ -88,7 +88,7 @@ func (w *watch) removeExcept(seen map[string]bool) {
 
 // forward merges the watcher's events into one signal, because there can be thousands of events. It
 // treats a watcher error, such as an overflow of the kernel's queue, as a change, because changes
-// may have been missed.
+// might have been missed.
 func (w *watch) forward() {
 	defer close(w.pumpDone)
 	for {

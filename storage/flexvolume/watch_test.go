@@ -194,8 +194,8 @@ func TestLinkToOtherDirectoryIsNotWatched(t *testing.T) {
 	}
 }
 
-// A driver's executable can be a link, as installed by distribution packages. Replace it with
-// another link.
+// A driver's executable can be a symbolic link, as in some distribution packages. The test also
+// replaces the link with another link.
 func TestLinkedExecutableIsADriver(t *testing.T) {
 	t.Parallel()
 	dir, elsewhere := t.TempDir(), t.TempDir()

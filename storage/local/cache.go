@@ -30,8 +30,9 @@ const (
 )
 
 const (
-	// unnamedCacheTTL is the lifetime of an unused cache that no pod on the node references.
-	// unusedCacheTTL is the lifetime of any other unused cache.
+	// unnamedCacheTTL and unusedCacheTTL limit how long a cache is kept after its last use.
+	// unusedCacheTTL applies if the spec of a pod on the node names the cache. Otherwise,
+	// unnamedCacheTTL applies.
 	unnamedCacheTTL, unusedCacheTTL = time.Hour, 14 * 24 * time.Hour
 	// maxCacheFraction is the maximum fraction of the disk that all unused caches together can
 	// occupy.
@@ -41,8 +42,8 @@ const (
 // Cache identifies a cache.
 type Cache struct{ Namespace, Name string }
 
-// recordName returns the name in the cache's record. The name of a volume that CreateVolume creates
-// never has this form.
+// recordName returns the Name field of the cache's record. The names that CreateVolume receives
+// never have this form.
 func (c Cache) recordName() string { return "cache/" + c.Namespace + "/" + c.Name }
 
 // isCache reports whether the volume is a cache.
@@ -145,10 +146,10 @@ func (d *Driver) isCacheAt(path string) bool {
 	return err == nil && slices.ContainsFunc(devices, func(device loop.Device) bool { return device.Path == mounts[len(mounts)-1].Source })
 }
 
-// CollectCaches deletes caches that no pod uses: caches unused for unusedCacheTTL, and caches
-// unused for unnamedCacheTTL that are not in inUse. If the remaining unused caches together exceed
-// maxCacheFraction, it also deletes the least recently used caches. inUse contains the caches that
-// pods on this node reference.
+// CollectCaches deletes the caches that are not mounted and that meet one of these conditions: no
+// pod has used the cache for unusedCacheTTL; inUse does not contain the cache, and no pod has used
+// it for unnamedCacheTTL; or the unmounted caches together exceed maxCacheFraction, and the cache
+// is among the least recently used. inUse contains the caches that pods on this node reference.
 func (d *Driver) CollectCaches(inUse map[Cache]bool) error {
 	d.cacheMu.Lock()
 	defer d.cacheMu.Unlock()

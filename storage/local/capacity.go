@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/image"
 )
 
-// Reserve is the part of a disk that is kept free.
+// Reserve is the part of a disk that is kept free: the sum of Bytes and Fraction.
 type Reserve struct {
 	// Bytes is an absolute size, in bytes.
 	Bytes int64
@@ -32,17 +32,17 @@ func (r Reserve) bytes(size int64) int64 { return r.Bytes + int64(r.Fraction*flo
 //
 // The driver's capacity is the space occupied by its images plus the free space, minus the reserve.
 // A volume commits its size. A snapshot commits its allocated size: a snapshot never grows, but
-// when its volume is overwritten, blocks that both share become blocks of the snapshot alone.
+// when its volume is overwritten, the blocks that they shared belong to the snapshot alone.
 func (d *Driver) available() (int64, error) {
 	disk, err := filesystem.Measure(d.volumes.dir)
 	if err != nil {
 		return 0, err
 	}
 	var images []string
-	var errs []error // of records that cannot be read
+	var errs []error // errors of unreadable records, which are ignored
 	committed := int64(0)
 	for file, v := range d.volumes.all(&errs) {
-		if v.isCache() { // caches commit no capacity, but volumes cannot use their space
+		if v.isCache() { // commits no capacity, although volumes cannot use its space
 			continue
 		}
 		images = append(images, d.volumes.image(file))

@@ -41,7 +41,7 @@ func (c *CacheCollector) Run(ctx context.Context, ready func()) error {
 	}
 }
 
-// collect passes the caches that the node's pods reference to the driver.
+// collect deletes unused caches. It lists the caches that the node's pods reference.
 func (c *CacheCollector) collect(ctx context.Context) error {
 	pods, err := c.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("spec.nodeName", c.Driver.Node).String(), ResourceVersion: "0",

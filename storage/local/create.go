@@ -116,7 +116,7 @@ func (d *Driver) resolveSource(v *volume) (source contentSource, err error) {
 	default:
 		return source, nil
 	}
-	if content == "" && v.Filesystem != "" { // a pod might have created one
+	if content == "" && v.Filesystem != "" { // a pod might have created a file system
 		if content, err = filesystem.Detect(source.image); err != nil {
 			return source, err
 		}

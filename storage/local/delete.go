@@ -33,11 +33,10 @@ func (d *Driver) DeleteVolume(ctx context.Context, request *csi.DeleteVolumeRequ
 	return &csi.DeleteVolumeResponse{}, d.removeVolume(file)
 }
 
-// inUseBy returns the device that uses a volume, or "" if the volume is not in use. A device whose
-// file system is not mounted in this mount namespace is in use only while another mount namespace,
-// usually the mount namespace of a starting container, has a copy of an earlier mount. inUseBy
-// waits up to detachTimeout for the device to be detached, because a caller retries a rejected call
-// only after minutes.
+// inUseBy returns the device that uses a volume, or "" if the volume is not in use. If a device's
+// file system is not mounted in this mount namespace, another mount namespace has a copy of an
+// earlier mount, usually the namespace of a starting container. inUseBy waits up to detachTimeout
+// for such a device to be detached, because a caller retries a rejected call only after minutes.
 func (d *Driver) inUseBy(ctx context.Context, file string, v volume) (string, error) {
 	image := d.volumes.image(file)
 	device, err := loop.Find(image)

@@ -89,7 +89,7 @@ func unitFactors() map[string]int64 {
 	}
 }
 
-// parseSize parses a positive integer with an optional suffix.
+// parseSize parses a positive quantity: an integer with an optional suffix, such as 100Mi.
 func parseSize(text string) (int64, error) {
 	digits := strings.TrimRight(text, "kKMGTi")
 	number, err := strconv.ParseInt(digits, 10, 64)

@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/local"
 )
 
-// node is a running driver with a client that fails the test on errors.
+// node is a running driver and its client. Its helper methods fail the test on errors.
 type node struct {
 	csi.IdentityClient
 	csi.ControllerClient
@@ -30,12 +30,12 @@ type node struct {
 	csi.NodeClient
 
 	t      *testing.T
-	dir    string          // contains all directories
+	dir    string          // contains the driver's directory, the socket and the mount points
 	staged map[string]bool // staged volumes
 	driver *componenttest.Component
 }
 
-// start starts a driver that uses a directory.
+// start starts a driver whose directory and socket are in dir, and returns its client.
 func start(t *testing.T, dir string, change ...func(*local.Driver)) *node {
 	t.Helper()
 	socket := filepath.Join(dir, "csi.sock")
@@ -48,11 +48,11 @@ func start(t *testing.T, dir string, change ...func(*local.Driver)) *node {
 	return n
 }
 
-// dial returns a client for the driver that uses a directory.
+// dial returns a client for the driver whose socket is in dir.
 func dial(t *testing.T, dir string) *node {
 	t.Helper()
 	option := grpc.WithConnectParams(grpc.ConnectParams{
-		// a busy machine responds slowly
+		// Allow one minute, because a busy machine responds slowly.
 		Backoff: backoff.Config{BaseDelay: 10 * time.Millisecond, MaxDelay: 10 * time.Millisecond}, MinConnectTimeout: time.Minute,
 	})
 	conn, err := grpc.NewClient("unix://"+filepath.Join(dir, "csi.sock"), grpc.WithTransportCredentials(insecure.NewCredentials()), option)

@@ -6,7 +6,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/usermode"
 )
 
-// TestMountedExt4IsExpanded runs in its own kernel, in which root has all capabilities.
+// TestMountedExt4IsExpanded runs in its own kernel, in which root always has CAP_SYS_RESOURCE.
 func TestMountedExt4IsExpanded(t *testing.T) {
 	if !usermode.In(t, "loop") {
 		return

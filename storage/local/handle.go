@@ -18,8 +18,8 @@ import (
 func (d *Driver) handle(file string) string { return d.Node + "/" + file }
 
 // localFile returns the file name for a handle. It returns an error if the handle is for another
-// node. If the handle is not a valid handle of this driver, file is "": no object with this handle
-// exists.
+// node. If the handle does not have this driver's format, no object has this handle, and file is
+// "".
 func (d *Driver) localFile(handle string) (file string, err error) {
 	node, file, ok := cutLast(handle)
 	if !ok || fileName(file) != file {
@@ -39,7 +39,7 @@ func cutLast(handle string) (node, file string, ok bool) {
 	return handle[:i], handle[i+1:], true
 }
 
-// volume returns the record of a volume that is in stateReady.
+// volume returns the file name and the record of a volume that is in stateReady.
 func (d *Driver) volume(handle string) (file string, v volume, err error) {
 	file, err = d.localFile(handle)
 	if err != nil {
@@ -69,8 +69,7 @@ func (d *Driver) lockVolume(handle string) (file string, v volume, release func(
 }
 
 // lockForDelete locks a record in any state so that it can be deleted. key converts a file to its
-// lock key. file is "" if there is nothing to delete. The caller must also call release in this
-// case.
+// lock key. If there is nothing to delete, file is "", and the caller must still call release.
 func lockForDelete[R record](d *Driver, records store[R], handle string, key func(file string) string) (file string, r R, release func(), err error) {
 	if file, err = d.localFile(handle); err != nil || file == "" {
 		return "", r, func() {}, err
@@ -89,7 +88,7 @@ func lockForDelete[R record](d *Driver, records store[R], handle string, key fun
 	return file, r, release, nil
 }
 
-// snapshot returns the record of a snapshot that is in stateReady.
+// snapshot returns the file name and the record of a snapshot that is in stateReady.
 func (d *Driver) snapshot(handle string) (file string, s snapshot, err error) {
 	file, err = d.localFile(handle)
 	if err == nil && file != "" {

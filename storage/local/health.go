@@ -141,7 +141,7 @@ func (d *Driver) ControllerListVolumeHealth(_ context.Context, request *csi.Cont
 }
 
 // NodeGetStorageHealth reports whether more capacity is committed than the disk has. In this case,
-// volumes may run out of space.
+// volumes might run out of space.
 func (d *Driver) NodeGetStorageHealth(context.Context, *csi.NodeGetStorageHealthRequest) (*csi.NodeGetStorageHealthResponse, error) {
 	available, err := d.available()
 	if err != nil {

@@ -91,8 +91,8 @@ func (d *Driver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabilitiesRe
 }
 
 // maxVolumes is the maximum number of volumes that pods on the node can use at the same time. Each
-// mounted volume has two or three kernel threads. They count toward the machine's limit of
-// processes, but not toward any pod's limit.
+// mounted volume uses two or three kernel threads, which count toward the machine's process limit
+// but not toward any pod's limit.
 const maxVolumes = 2000
 
 // NodeGetInfo returns the node's topology and its maximum number of volumes.

@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/local"
 )
 
-// The scheduler must not place pods with any number of volumes on a node, because the kernel's
-// threads for them are not part of the pods.
+// A node must limit its number of volumes, because each mounted volume uses kernel threads that no
+// pod's process limit includes.
 func TestNodeHasMaximumNumberOfVolumes(t *testing.T) {
 	info, err := (&local.Driver{Node: "node1"}).NodeGetInfo(t.Context(), &csi.NodeGetInfoRequest{})
 	if err != nil || info.GetMaxVolumesPerNode() <= 0 {

@@ -89,7 +89,7 @@ func (v *victim) killIn(s step, after time.Duration) {
 	go func() {
 		defer close(done)
 		close(start)
-		_ = s.call() // fails if the kill came in time
+		_ = s.call() // returns an error if the process was killed first
 	}()
 	<-start
 	<-time.After(after)
@@ -149,7 +149,7 @@ func (v *victim) lifecycle(name string, c *csi.VolumeCapability) []step {
 		{"snapshot", func() error {
 			return errorOf(v.CreateSnapshot(ctx, &csi.CreateSnapshotRequest{Name: name + "-snapshot", SourceVolumeId: handle}))
 		}},
-		// The check blocks forever if no process thaws the file system.
+		// The check blocks forever if the file system is still frozen.
 		{"check after snapshot", func() error { return v.check(handle) }},
 		{"clone", func() error { return errorOf(v.CreateVolume(ctx, fromVolume(request(name+"-clone", 300, c), handle))) }},
 		{"publish clone", publish(clone)},

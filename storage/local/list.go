@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// tokenPrefix is the prefix of a token. It is followed by the last name on the page. A token
-// remains valid even if the volume with this name is deleted.
+// tokenPrefix is the prefix of a pagination token. The rest of the token is the last name on the
+// page, so the token remains valid even if the volume with this name is deleted.
 const tokenPrefix = "after:"
 
 // page returns a page of sorted names and the next page's token.

@@ -173,7 +173,7 @@ func (d *Driver) thawAll() (errs []error) {
 		for _, m := range mounts {
 			if filesystem.Type(m.FSType).Supported() {
 				errs = append(errs, filesystem.Thaw(m.Mountpoint))
-				break // all mounts have the same file system
+				break // all of the device's mounts have the same file system
 			}
 		}
 	}

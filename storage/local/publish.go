@@ -115,8 +115,7 @@ func makeTarget(target string, device bool) error {
 	return f.Close()
 }
 
-// NodeUnpublishVolume unpublishes a volume from a pod's path. If the volume is ephemeral, it also
-// deletes the volume.
+// NodeUnpublishVolume unpublishes a volume from a pod's path, and deletes an ephemeral volume.
 func (d *Driver) NodeUnpublishVolume(_ context.Context, request *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
 	handle, target := request.GetVolumeId(), request.GetTargetPath()
 	if handle == "" || target == "" {

@@ -7,9 +7,9 @@ import (
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
-// Release detaches the devices that remain when the node shuts down. These devices belong to raw
-// block volumes: the kernel detaches a mounted volume's device with its last mount. Data is not
-// affected.
+// Release detaches the devices that remain when the node shuts down. Only raw block volumes have
+// such devices, because the kernel detaches a mounted volume's device with its last mount. Release
+// does not affect data.
 func Release(dir string) error {
 	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = resolved

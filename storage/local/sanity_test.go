@@ -56,8 +56,8 @@ func TestDriverConforms(t *testing.T) {
 }
 
 // measureCall computes the size of each response so that protobuf caches the size in the message.
-// The suite compares sent and received topologies, including their hidden fields, and a topology
-// that was sent contains its cached size.
+// The suite compares sent and received topologies, including their hidden fields, and only a
+// message that was sent contains its cached size.
 func measureCall(ctx context.Context, method string, request, response any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	err := invoke(ctx, method, request, response, conn, options...)
 	if message, ok := response.(proto.Message); ok {

@@ -70,7 +70,7 @@ func count(t *testing.T, path string) {
 	eventually.True(t, "the writer is writing", func() bool { return last(t, path) > 0 })
 }
 
-// last returns the last number in the file. The preceding lines must be complete.
+// last returns the last number in the file. It fails the test if a preceding line is wrong.
 func last(t *testing.T, path string) int {
 	t.Helper()
 	content := string(must[[]byte](t)(os.ReadFile(path)))

@@ -171,9 +171,9 @@ func (d *Driver) NodeUnstageVolume(ctx context.Context, request *csi.NodeUnstage
 	if err != nil || file == "" {
 		return &csi.NodeUnstageVolumeResponse{}, err
 	}
-	// The device of a file system is detached with its last mount. If a device remains, it either
-	// belongs to a raw block volume, even if the record has changed, or is still in use by another
-	// mount namespace.
+	// The kernel detaches a file system's device with its last mount, so a remaining device either
+	// belongs to a raw block volume or is still in use by another mount namespace. Detach it
+	// regardless of the record, because the record might have changed.
 	image := d.volumes.image(file)
 	device, err := loop.Find(image)
 	if err != nil || device == "" {
@@ -190,8 +190,7 @@ const detachTimeout = 10 * time.Second
 
 // waitForDetach waits until the device of an image is detached. A starting container has the host's
 // mounts in its own mount namespace until it unmounts them, and a volume that has a device cannot
-// be deleted. A device that is in use remains attached, and the kernel detaches it when its last
-// user no longer uses it.
+// be deleted. If the device is in use, it remains attached until its last user closes it.
 func waitForDetach(ctx context.Context, image string) error {
 	ctx, cancel := context.WithTimeout(ctx, detachTimeout)
 	defer cancel()

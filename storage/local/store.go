@@ -115,7 +115,7 @@ func openStore[R record](dir, name string) store[R] { return store[R]{filepath.J
 func (s store[R]) record(file string) string { return filepath.Join(s.dir, file+".json") }
 func (s store[R]) image(file string) string  { return filepath.Join(s.dir, file+".img") }
 
-// expandedImage returns the path of the copy in which the image is expanded.
+// expandedImage returns the path of the copy of an image that expandOffline expands.
 func (s store[R]) expandedImage(file string) string { return filepath.Join(s.dir, file+".larger") }
 
 // corruptRecordError is the error for a record that cannot be read.
@@ -211,8 +211,8 @@ func (s store[R]) all(errs *[]error) iter.Seq2[string, R] {
 	}
 }
 
-// checkOrphans returns an error for each image that has no record. A crash does not cause this
-// situation, so the image may contain a user's data.
+// checkOrphans returns an error for each image that has no record. A crash cannot cause this
+// situation, so the image might contain a user's data.
 func (s store[R]) checkOrphans() error {
 	images, err := filepath.Glob(filepath.Join(s.dir, "*.img"))
 	for _, path := range images {

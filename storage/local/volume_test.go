@@ -41,7 +41,7 @@ func TestVolumeIsThin(t *testing.T) {
 	handle := n.create(request("thin", 100, mounted("ext4")))
 	file := filepath.Join(n.use(handle, mounted("ext4")), "a")
 	allocated := func() int64 {
-		unix.Sync() // deleted blocks are discarded with the journal
+		unix.Sync() // ext4 discards deleted blocks when it commits its journal
 		return must[int64](t)(image.Allocated(n.image(handle)))
 	}
 	if got := allocated(); got > 20<<20 {
@@ -167,7 +167,7 @@ func TestDeleteWaitsForOtherNamespace(t *testing.T) {
 	handle := n.create(request("held", 16, mounted("ext4")))
 	n.stage(handle, mounted("ext4"))
 	release := heldByNamespace(t)
-	// Unstaging cannot detach the device while the namespace exists.
+	// Simulate unstaging, which cannot detach the device while the namespace exists.
 	if err := filesystem.Unmount(n.staging(handle)); err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func Finalizer(driverName string) string {
 }
 
 // nodeIDAnnotation is the VolumeAttachment annotation that contains the node's ID. The ID is
-// recorded because the node may no longer exist when the volume is detached.
+// recorded because the node might no longer exist when the volume is detached.
 const nodeIDAnnotation = "csi.alpha.kubernetes.io/node-id"
 
 // attacher attaches one driver's volumes.
@@ -187,8 +187,8 @@ func (f *reattachSet) remove(name string) bool {
 	return f.names[name]
 }
 
-// isOwnVolume reports whether the PersistentVolume belongs to the driver. A PersistentVolume that
-// cannot be translated is ignored here: attaching it returns the error.
+// isOwnVolume reports whether the PersistentVolume belongs to the driver. It returns false for a
+// PersistentVolume that cannot be translated, because attaching it reports the error.
 func (a *attacher) isOwnVolume(pv *corev1.PersistentVolume) bool {
 	translated, err := a.OwnVolume(pv)
 	return err == nil && translated != nil

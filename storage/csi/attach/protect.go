@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/keylock"
 )
 
-// protection tracks which PersistentVolumes have the finalizer, because the cache may be stale.
+// protection tracks which PersistentVolumes have the finalizer, because the cache might be stale.
 type protection struct {
 	locks keylock.Locks // by PersistentVolume; held while the finalizer is added or removed
 

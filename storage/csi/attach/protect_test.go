@@ -37,7 +37,7 @@ func TestRecordsOfDeletedPersistentVolumesAreRemoved(t *testing.T) {
 	if a.protection.isRemoved(volume("2")) {
 		t.Error("a new PersistentVolume with the same name has the record of the deleted one")
 	}
-	// The informer reports the last state of the object, without the finalizer.
+	// The informer passes the deleted object in its last state, which no longer has the finalizer.
 	deleted := volume("1")
 	deleted.Finalizers = nil
 	keys := a.protectedKeys(deleted)

@@ -14,12 +14,12 @@ import (
 )
 
 // verifier compares attachments with the driver's state, if the driver reports it. An administrator
-// may have detached a volume in the storage system, or the storage system may have lost an
+// might have detached a volume in the storage system, or the storage system might have lost an
 // attachment.
 type verifier struct {
 	*attacher
 	// listPublished returns the IDs of the nodes to which each volume is attached, keyed by volume
-	// ID. The result may also contain volumes that were not requested.
+	// ID. The result might also contain volumes that were not requested.
 	listPublished func(ctx context.Context, volumes []string) (map[string][]string, error)
 	lastVerified  time.Time
 }

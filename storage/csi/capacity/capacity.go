@@ -51,7 +51,7 @@ type tracker struct {
 	nodes     corelisters.NodeLister
 	drivers   storagelisters.CSIDriverLister
 	objects   storagelisters.CSIStorageCapacityNamespaceLister
-	lastQuery map[string]time.Time // by StorageClass; there is only one worker
+	lastQuery map[string]time.Time // by StorageClass; needs no mutex, because only one worker runs
 }
 
 // Feature returns the controller for a driver that supports GET_CAPACITY.

@@ -88,7 +88,7 @@ func (t *tracker) owner() []metav1.OwnerReference {
 	}
 	csiDriver, err := t.drivers.Get(t.name)
 	if err != nil {
-		return nil // not registered yet; registration adds it later
+		return nil // the driver is not registered yet; a later update adds the owner
 	}
 	return []metav1.OwnerReference{*ownerOf(csiDriver, storagev1.SchemeGroupVersion.String(), "CSIDriver")}
 }

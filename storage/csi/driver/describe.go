@@ -21,8 +21,8 @@ type Description struct {
 	// Plugin and Expansion are from GetPluginCapabilities. They are sorted.
 	Plugin    []csi.PluginCapability_Service_Type
 	Expansion []csi.PluginCapability_VolumeExpansion_Type
-	// Controller lists the capabilities from ControllerGetCapabilities, in sorted order. It is empty
-	// for a driver without a controller service.
+	// Controller lists the capabilities from ControllerGetCapabilities, in sorted order. It is
+	// empty for a driver without a controller service.
 	Controller []csi.ControllerServiceCapability_RPC_Type
 }
 

@@ -26,8 +26,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("call %s of CSI driver %q: %s: %s", e.Method, e.Driver, e.Code, e.Message)
 }
 
-// GRPCStatus returns the call's gRPC status. The functions of the status package expect this
-// method.
+// GRPCStatus returns the call's gRPC status. The functions of package status call this method.
 func (e *Error) GRPCStatus() *status.Status { return status.New(e.Code, e.Message) }
 
 // CodeOf returns the gRPC status code of a failed call. It returns OK for nil, and Unknown for an
@@ -61,8 +60,8 @@ func Final(err error) bool {
 }
 
 // HasNoEffect reports whether the code of a final error guarantees that a conforming driver has
-// changed nothing. After other codes, such as INTERNAL, the driver may have failed partway through
-// the operation. RESOURCE_EXHAUSTED may be temporary.
+// changed nothing. After other codes, such as INTERNAL, the driver might have failed partway
+// through the operation. RESOURCE_EXHAUSTED might be temporary.
 func HasNoEffect(err error) bool {
 	switch CodeOf(err) {
 	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists, codes.OutOfRange, codes.FailedPrecondition,

@@ -23,9 +23,9 @@ const Capacity = 1 << 50
 
 // Options configures the driver. The zero value enables every capability.
 type Options struct {
-	Name     string            // the response to GetPluginInfo
-	NodeID   string            // the response to NodeGetInfo; the default is "node"
-	Nodes    []string          // more node IDs to which volumes can be attached
+	Name     string            // the name that GetPluginInfo returns
+	NodeID   string            // the ID that NodeGetInfo returns; the default is "node"
+	Nodes    []string          // additional node IDs to which volumes can be attached
 	Topology map[string]string // this node's topology; an empty map disables topology
 	Limit    int64             // maximum number of volumes per node; 0 means no limit
 	Capacity int64             // size of the storage, in bytes
@@ -80,8 +80,8 @@ type Volume struct {
 	Topology   map[string]string
 	Block      bool
 	Attached   map[string]bool   // node IDs; true means read-only
-	Staged     map[string]string // access by staging path
-	Published  map[string]string // access by target path
+	Staged     map[string]string // kind of access, by staging path
+	Published  map[string]string // kind of access, by target path
 }
 
 // Snapshot is a snapshot in the storage.

@@ -44,7 +44,7 @@ func (s *Server) Stop() {
 	if !s.stopped {
 		s.stopped = true
 		s.grpc.Stop()
-		_ = os.Remove(s.socket) // its directory might have been removed
+		_ = os.Remove(s.socket) // returns an error if the test has removed the directory
 	}
 	s.mu.Unlock()
 	s.wg.Wait()
@@ -123,7 +123,7 @@ func (s *Server) response(ctx context.Context, method string, fault Fault, call 
 		return nil, fault.Before
 	}
 	if err := ctx.Err(); err != nil {
-		// Do not execute a call that its caller has canceled, because the caller may already have
+		// Do not execute a call that its caller has canceled, because the caller might already have
 		// sent the opposite request.
 		return nil, status.FromContextError(err).Err()
 	}
@@ -138,7 +138,7 @@ func (s *Server) response(ctx context.Context, method string, fault Fault, call 
 		if err := s.Restart(); err != nil {
 			return nil, status.Errorf(codes.Internal, "restart after %s: %v", method, err)
 		}
-		<-ctx.Done() // until the connection is closed, so that no response is sent on it
+		<-ctx.Done() // wait until the connection is closed, so that no response is sent
 		return nil, status.Error(codes.Canceled, "crashed")
 	case fault.Lie != nil:
 		fault.Lie(response.(proto.Message))

@@ -194,7 +194,7 @@ func (d *Driver) free() int64 {
 	return free
 }
 
-// volume returns a volume. The caller must hold the lock.
+// volume returns the volume with the given ID, or NotFound. The caller must hold the lock.
 func (d *Driver) volume(id string) (*Volume, error) {
 	if v := d.volumes[id]; v != nil {
 		return v, nil

@@ -142,7 +142,7 @@ func addUnhealthy(unhealthy map[string]string, volume *csi.VolumeHealth) {
 	}
 }
 
-// recordEvents creates events for changes.
+// recordEvents creates an event for each claim whose volume's health has changed.
 func (w *monitor) recordEvents(claims map[string]*corev1.PersistentVolumeClaim, unhealthy map[string]string) {
 	for handle, claim := range claims {
 		switch previous := w.unhealthy[handle]; {

@@ -16,7 +16,7 @@ func config() Config {
 	return Config{Driver: "disk.csi.example.org", Image: "example.org/disk:1", SidecarImage: "slipway:1", Namespace: "kube-system", Kubelet: "/var/lib/kubelet"}
 }
 
-// pick returns the only object of a type.
+// pick returns the only object of type T in the deployment.
 func pick[T any](t *testing.T, c Config) T {
 	t.Helper()
 	objects, err := c.Objects()

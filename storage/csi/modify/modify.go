@@ -121,7 +121,7 @@ func (m *modifier) reconcile(ctx context.Context, key controller.Key) error {
 		return err
 	}
 	err = m.modify(ctx, claim.DeepCopy(), volume)
-	if apierrors.IsConflict(err) { // the cache will show the change soon
+	if apierrors.IsConflict(err) { // the cache will soon contain the change
 		return controller.RequeueAfter(50 * time.Millisecond)
 	}
 	return err

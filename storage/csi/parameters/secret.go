@@ -44,8 +44,8 @@ func Secret(params map[string]string, operation Operation, values Values) (*core
 	return &corev1.SecretReference{Name: name, Namespace: namespace}, nil
 }
 
-// selectKey returns the pair of parameters that is set. At most one pair may be set, and both of
-// its parameters must be set.
+// selectKey returns the pair of parameters that is set. It returns an error if both pairs are set,
+// or if only one parameter of a pair is set.
 func selectKey(params map[string]string, operation Operation) (key, error) {
 	var keys []key
 	for _, k := range []key{operation.key(), deprecatedKeys[operation]} {

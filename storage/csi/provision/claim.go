@@ -39,7 +39,7 @@ func annotation(annotations map[string]string, key, older string) string {
 	return annotations[older]
 }
 
-// isPending reports whether the claim may have a volume without a PersistentVolume.
+// isPending reports whether the claim might have a volume without a PersistentVolume.
 func isPending(claim *corev1.PersistentVolumeClaim) bool {
 	return slices.Contains(claim.Finalizers, pendingFinalizer)
 }

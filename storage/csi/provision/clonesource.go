@@ -26,8 +26,8 @@ func (p *provisioner) protectSource(ctx context.Context, source *corev1.Persiste
 	return err
 }
 
-// reconcileSource removes the finalizer from a claim that is being deleted once no volume is being
-// cloned from it.
+// reconcileSource removes the finalizer from a claim that is being deleted, as soon as no volume is
+// being cloned from the claim.
 func (p *provisioner) reconcileSource(ctx context.Context, key controller.Key) error {
 	source, err := p.claimsByNS.PersistentVolumeClaims(key.Namespace).Get(key.Name)
 	if apierrors.IsNotFound(err) {
@@ -72,14 +72,14 @@ func (p *provisioner) ownsSource(source *corev1.PersistentVolumeClaim) (bool, er
 	return volume != nil, err
 }
 
-// isCloning reports whether a volume for claim may currently be cloned from the volume of the claim
-// source.
+// isCloning reports whether the volume for claim might currently be cloned from the volume of the
+// claim named source.
 func isCloning(claim *corev1.PersistentVolumeClaim, source string) bool {
 	from := dataSource(claim)
 	return from != nil && kindOf(from) == claimKind && from.Name == source && (isPending(claim) || claim.Spec.VolumeName == "" && claim.DeletionTimestamp == nil)
 }
 
-// sourceKeys returns the keys of claims whose cloning finalizer may need to be removed: the claim
+// sourceKeys returns the keys of claims whose cloning finalizer might need to be removed: the claim
 // itself, if it is being deleted and has the finalizer, and the claim from which it is cloned.
 func sourceKeys(object any) (keys []controller.Key) {
 	claim, ok := object.(*corev1.PersistentVolumeClaim)

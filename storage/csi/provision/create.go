@@ -53,7 +53,7 @@ func (p *provisioner) reconcileClaim(ctx context.Context, key controller.Key) er
 }
 
 // isComplete reports whether a PersistentVolume exists for the claim's volume. If it exists,
-// isComplete also removes the pending finalizer. If the claim is pending, the cache may be stale,
+// isComplete also removes the pending finalizer. If the claim is pending, the cache might be stale,
 // so isComplete also queries the API server.
 func (p *provisioner) isComplete(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	pv, err := p.volumes.Get(volumeName(claim))
@@ -89,7 +89,7 @@ func (p *provisioner) provision(ctx context.Context, claim *corev1.PersistentVol
 		return err
 	}
 	if current == nil {
-		return nil // the object was deleted, which the cache does not show yet
+		return nil // the claim was deleted, but is still in the cache
 	}
 	resp, err := p.createVolume(ctx, plan.request)
 	if err != nil {
@@ -138,7 +138,7 @@ func (p *provisioner) handleCreateError(ctx context.Context, claim *corev1.Persi
 	}
 	var annotations object
 	if reschedule {
-		// Let the scheduler select another node, because the pod may fit there.
+		// Let the scheduler select another node, because that node might have enough capacity.
 		annotations = object{nodeAnnotation: nil, oldNodeAnnotation: nil}
 	}
 	if err := p.clearPending(ctx, claim, annotations); err != nil {
@@ -161,15 +161,15 @@ func (p *provisioner) deleteMismatch(ctx context.Context, claim *corev1.Persiste
 	return p.recordFailure(ctx, claim, cause)
 }
 
-// cleanUp deletes a volume that may have been created for a claim that no longer needs it. Only the
-// driver can determine whether the volume exists, so cleanUp calls CreateVolume again, which
+// cleanUp deletes a volume that might have been created for a claim that no longer needs it. Only
+// the driver can determine whether the volume exists, so cleanUp calls CreateVolume again, which
 // returns the same volume, then deletes the volume. If the driver rejects the call with an error
-// that guarantees that the call had no effect, no volume exists. So that the claim is eventually
-// deleted, any final error is accepted after cleanUpTimeout.
+// that guarantees that the call had no effect, no volume exists. After cleanUpTimeout, cleanUp
+// accepts any final error, so that the claim is eventually deleted.
 func (p *provisioner) cleanUp(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	current, err := p.Client.CoreV1().PersistentVolumeClaims(claim.Namespace).Get(ctx, claim.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || err == nil && (current.UID != claim.UID || !isPending(current)) {
-		return nil // the cache is behind: the claim is gone, or a PersistentVolume exists
+		return nil // the cache is stale: the claim no longer exists or is complete
 	}
 	if err != nil {
 		return fmt.Errorf("read claim \"%s/%s\": %w", claim.Namespace, claim.Name, err)

@@ -54,8 +54,8 @@ func (p *provisioner) delete(ctx context.Context, pv *corev1.PersistentVolume) e
 	if attachments := p.attachments(pv); len(attachments) > 0 {
 		return p.recordDeleteFailure(ctx, pv, fmt.Errorf("delete volume: it is still attached to node %q", attachments[0].Spec.NodeName))
 	}
-	// Read the current PersistentVolume, because the cache may be stale and an administrator may
-	// have bound the volume again.
+	// Read the current PersistentVolume, because the cache might be stale and an administrator
+	// might have bound the volume again.
 	current, err := p.Client.CoreV1().PersistentVolumes().Get(ctx, pv.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -126,7 +126,7 @@ func (p *provisioner) patchVolume(ctx context.Context, pv *corev1.PersistentVolu
 	return nil
 }
 
-// attachments returns the volume's attachments.
+// attachments returns the volume's attachments, or nil if the driver does not attach volumes.
 func (p *provisioner) attachments(pv *corev1.PersistentVolume) []*storagev1.VolumeAttachment {
 	if !p.canPublish {
 		return nil

@@ -37,10 +37,10 @@ func (p *provisioner) patchClaim(ctx context.Context, claim *corev1.PersistentVo
 	return patched, nil
 }
 
-// markPending adds the pending finalizer and returns the patched claim. The cache may be stale: the
-// claim may no longer exist or may have changed, and its volume would then never be deleted.
-// Therefore, markPending returns nil if the claim no longer exists, and a requeue error if the
-// claim has changed.
+// markPending adds the pending finalizer and returns the patched claim. The cache might be stale:
+// the claim might no longer exist or might have changed, and its volume would then never be
+// deleted. Therefore, markPending returns nil if the claim no longer exists, and a requeue error if
+// the claim has changed.
 func (p *provisioner) markPending(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
 	patched, err := p.patchClaim(ctx, claim, object{"finalizers": []string{pendingFinalizer}, "resourceVersion": claim.ResourceVersion})
 	if apierrors.IsNotFound(err) {
@@ -52,8 +52,8 @@ func (p *provisioner) markPending(ctx context.Context, claim *corev1.PersistentV
 	return patched, err
 }
 
-// clearPending removes the pending finalizer. It must be called only if it is certain that every
-// volume has a PersistentVolume. The same request can change annotations.
+// clearPending removes the pending finalizer. The caller must be certain that no volume exists
+// without a PersistentVolume. The same request can change annotations.
 func (p *provisioner) clearPending(ctx context.Context, claim *corev1.PersistentVolumeClaim, annotations object) error {
 	metadata := object{"$deleteFromPrimitiveList/finalizers": []string{pendingFinalizer}}
 	if annotations != nil {

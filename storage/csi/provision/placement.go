@@ -33,8 +33,8 @@ func (p *provisioner) planTopology(_ context.Context, plan *plan) error {
 	return err
 }
 
-// servesClaim reports whether this instance provisions volumes for the claim. It always returns
-// true, unless each instance serves only its own node.
+// servesClaim reports whether this instance provisions volumes for the claim. If one instance
+// serves all nodes, it always returns true.
 func (p *provisioner) servesClaim(claim *corev1.PersistentVolumeClaim) bool {
 	return p.Node == "" || selectedNode(claim) == p.Node
 }
@@ -88,8 +88,8 @@ func (p *provisioner) startDelay(claim *corev1.PersistentVolumeClaim) time.Durat
 	return time.Duration(h.Sum32()%1000) * time.Millisecond
 }
 
-// hasCapacity asks the driver whether the volume fits on this node. It returns true if the driver
-// does not support GET_CAPACITY.
+// hasCapacity queries the driver to determine whether the volume fits on this node. It returns true
+// if the driver does not support GET_CAPACITY.
 func (p *provisioner) hasCapacity(ctx context.Context, plan *plan) (bool, error) {
 	if !p.Description.Can(csi.ControllerServiceCapability_RPC_GET_CAPACITY) {
 		return true, nil

@@ -2,10 +2,10 @@
 // Plugins in Kubernetes", Provisioning and Deleting).
 //
 // Volumes are never leaked. Before CreateVolume is called, a finalizer on the claim records that a
-// volume may exist. The finalizer is removed when a PersistentVolume exists for the volume, or when
-// it is certain that no volume exists. If the claim is deleted in the meantime, the finalizer keeps
-// the claim, even if the process is killed: CreateVolume is called again with the same name, which
-// is derived from the claim's UID, and the volume is deleted.
+// volume might exist. The finalizer is removed when a PersistentVolume exists for the volume, or
+// when it is certain that no volume exists. If the claim is deleted in the meantime, the finalizer
+// keeps the claim, even if the process is killed. The provisioner then calls CreateVolume again
+// with the same name, which is derived from the claim's UID, and deletes the volume.
 package provision
 
 import (
@@ -44,7 +44,7 @@ type Options struct {
 }
 
 const (
-	// pendingFinalizer marks a claim that may have a volume without a PersistentVolume.
+	// pendingFinalizer marks a claim that might have a volume without a PersistentVolume.
 	pendingFinalizer = "csi.slipway.io/provisioning"
 	// volumeFinalizer protects a PersistentVolume until its volume is deleted. It is the
 	// external-provisioner's finalizer, so that volumes created by the external-provisioner
@@ -127,7 +127,7 @@ func (p *provisioner) controllers() ([]controller.Controller, error) {
 		if err := p.IndexAttachments(); err != nil {
 			return nil, err
 		}
-		// Watch attachments, because a deletion may be waiting until the last attachment is
+		// Watch attachments, because a deletion might be waiting until the last attachment is
 		// removed.
 		deletes = append(deletes, controller.Watch{Informer: storage.VolumeAttachments().Informer(), Keys: p.VolumeKeys, Changed: session.IgnoreUpdates})
 	}
@@ -165,7 +165,7 @@ func (p *provisioner) claimKeys(object any) []controller.Key {
 	return []controller.Key{{Name: volumeName(claim)}}
 }
 
-// ownVolumes returns the key of a PersistentVolume that this provisioner created.
+// ownVolumes returns the key of a PersistentVolume if this provisioner created it.
 func (p *provisioner) ownVolumes(object any) []controller.Key {
 	pv, ok := object.(*corev1.PersistentVolume)
 	if !ok || !p.isOwn(pv) {

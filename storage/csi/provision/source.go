@@ -81,7 +81,7 @@ func (p *provisioner) clone(plan *plan, name string) (*csi.VolumeContentSource, 
 	if err != nil {
 		return nil, err
 	}
-	// A claim with the finalizer exists until the clone is complete.
+	// The finalizer keeps the source claim until the clone is complete.
 	started := isPending(plan.claim) && slices.Contains(claim.Finalizers, cloningFinalizer)
 	if claim.DeletionTimestamp != nil && !started || claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
 		return nil, errors.New("it is not bound, or is being deleted")

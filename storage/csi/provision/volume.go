@@ -15,7 +15,7 @@ import (
 )
 
 // The PersistentVolume annotations that reference the secret for deleting the volume. The secret is
-// recorded because the StorageClass may no longer exist when the volume is deleted.
+// recorded because the StorageClass might no longer exist when the volume is deleted.
 const (
 	deletionSecretName      = "volume.kubernetes.io/provisioner-deletion-secret-name"
 	deletionSecretNamespace = "volume.kubernetes.io/provisioner-deletion-secret-namespace"

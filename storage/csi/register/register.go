@@ -1,9 +1,8 @@
-// Package register registers a CSI driver with the kubelet on a node and with the cluster. It
-// registers the driver with the kubelet through the kubelet's plugin registration in the
-// plugins_registry directory, and with the cluster through a CSIDriver object. The driver itself
-// does not depend on Kubernetes. The package replaces the community's node-driver-registrar and the
-// design document's cluster-driver-registrar (csi-in-kubernetes, "Kubelet to CSI Driver
-// Communication" and "Recommended Mechanism for Deploying CSI Drivers").
+// Package register registers a CSI driver with the kubelet, through the kubelet's plugins_registry
+// directory, and with the cluster, through a CSIDriver object. The driver itself does not depend on
+// Kubernetes. The package replaces the community's node-driver-registrar and the design document's
+// cluster-driver-registrar (csi-in-kubernetes, "Kubelet to CSI Driver Communication" and
+// "Recommended Mechanism for Deploying CSI Drivers").
 package register
 
 import (
@@ -25,9 +24,10 @@ import (
 )
 
 const (
-	// queryTimeout is how long to wait for the kubelet's query. The kubelet scans the directory every
-	// second, but after a failure it waits up to two minutes before it tries the same path again
-	// (exponential backoff). A new path has no backoff.
+	// queryTimeout is how long to wait for the kubelet's query of a new path. The kubelet scans the
+	// directory every second, but after a failure it waits up to two minutes before it tries the
+	// same path again (exponential backoff). A new path has no backoff. The timeout grows with each
+	// attempt, up to maxQueryTimeout.
 	queryTimeout    = 5 * time.Second
 	maxQueryTimeout = time.Minute
 	callTimeout     = 10 * time.Second
@@ -208,7 +208,7 @@ func (r *Registrar) monitor(ctx context.Context, info driverInfo, socket *regist
 }
 
 // changed reports whether the driver's name or node info has changed. If the driver does not
-// respond, changed returns false: the driver may be restarting, and the kubelet can use the same
+// respond, changed returns false: the driver might be restarting, and the kubelet can use the same
 // socket again.
 func (r *Registrar) changed(ctx context.Context, previous driverInfo) bool {
 	current, err := r.queryDriver(ctx)

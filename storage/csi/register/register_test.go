@@ -67,7 +67,7 @@ func (b *bench) run() *bench {
 	return b
 }
 
-// sockets returns the sockets that the kubelet sees.
+// sockets returns the sockets that the kubelet finds. The kubelet ignores hidden files.
 func (b *bench) sockets() []string {
 	existing, _ := filepath.Glob(filepath.Join(b.registrar.Dir, "[^.]*"))
 	return existing

@@ -22,7 +22,7 @@ type registrationSocket struct {
 	path    string
 	info    *registration.PluginInfo
 	queried chan struct{}                         // has a token if the kubelet has queried the driver
-	status  chan *registration.RegistrationStatus // the last status that was not received yet
+	status  chan *registration.RegistrationStatus // the latest status, until it is received
 
 	server  *grpc.Server
 	serving sync.WaitGroup
@@ -64,7 +64,7 @@ func (o *registrationSocket) open() error {
 // close removes the socket. The kubelet then unregisters the driver.
 func (o *registrationSocket) close() error {
 	err := os.Remove(o.path)
-	o.server.GracefulStop() // completes running calls of the kubelet
+	o.server.GracefulStop() // completes the kubelet's current calls
 	o.serving.Wait()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove registration socket: %w", err)
@@ -90,7 +90,7 @@ func (o *registrationSocket) GetInfo(context.Context, *registration.InfoRequest)
 // NotifyRegistrationStatus receives the registration result from the kubelet.
 func (o *registrationSocket) NotifyRegistrationStatus(_ context.Context, status *registration.RegistrationStatus) (*registration.RegistrationStatusResponse, error) {
 	select {
-	case <-o.status: // an outdated status
+	case <-o.status: // discard an outdated status
 	default:
 	}
 	o.status <- status

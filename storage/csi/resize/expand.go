@@ -137,11 +137,11 @@ func (r *resizer) complete(ctx context.Context, claim *corev1.PersistentVolumeCl
 	return nil
 }
 
-// recordFailure records an error in the claim's status and in an event. If it is certain that the
-// driver has done nothing, the status allows the user to request a smaller size.
+// recordFailure records an error in the claim's status and in an event. If the error guarantees
+// that the driver has changed nothing, the status allows the user to request a smaller size.
 func (r *resizer) recordFailure(ctx context.Context, claim *corev1.PersistentVolumeClaim, cause error) error {
 	state := stateOf(claim)
-	// FailedPrecondition means that the volume is in use.
+	// FailedPrecondition means that the volume is in use, so a later attempt can succeed.
 	if driver.HasNoEffect(cause) && driver.CodeOf(cause) != codes.FailedPrecondition {
 		setState(claim, corev1.PersistentVolumeClaimControllerResizeInfeasible)
 	}

@@ -16,10 +16,10 @@ func stateOf(claim *corev1.PersistentVolumeClaim) corev1.ClaimResourceStatus {
 
 // plan returns the size to which a claim's volume must be expanded now, if any.
 //
-// A size that was requested from the driver remains the target until the outcome is known: it
-// counts toward quota, and the volume may already have this size. If the driver has rejected the
-// size, or if only the node must continue, the target is the currently requested size, even if it
-// is smaller.
+// A size that was requested from the driver remains the target until the outcome is known, because
+// it counts toward quota and the volume might already have this size. If the driver has rejected
+// the size, or if only the kubelet must continue the expansion, the target is the currently
+// requested size, even if it is smaller.
 func plan(claim *corev1.PersistentVolumeClaim) (target resource.Quantity, ok bool) {
 	requested, current := sizes(claim)
 	allocated := claim.Status.AllocatedResources[corev1.ResourceStorage]
@@ -32,7 +32,7 @@ func plan(claim *corev1.PersistentVolumeClaim) (target resource.Quantity, ok boo
 		return requested, requested.Cmp(allocated) > 0
 	case corev1.PersistentVolumeClaimNodeResizeInfeasible:
 		return requested, requested.Cmp(allocated) != 0
-	default: // kubelet is resizing, or the state is from a newer Kubernetes
+	default: // the kubelet is expanding the volume, or the state is from a newer Kubernetes
 		return requested, false
 	}
 }

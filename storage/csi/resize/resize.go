@@ -55,7 +55,7 @@ func Feature(options Options) session.Feature {
 	}
 }
 
-// claimKeys returns the key of a claim that may need to be resized.
+// claimKeys returns the key of a claim that might need to be resized.
 func claimKeys(object any) []controller.Key {
 	claim, ok := object.(*corev1.PersistentVolumeClaim)
 	if !ok || claim.Status.Phase != corev1.ClaimBound {
@@ -117,7 +117,7 @@ func (r *resizer) reconcile(ctx context.Context, key controller.Key) error {
 		return nil
 	}
 	err = r.resize(ctx, claim.DeepCopy(), volume, target)
-	if apierrors.IsConflict(err) { // the cache will show the change soon
+	if apierrors.IsConflict(err) { // the cache will soon contain the change
 		return controller.RequeueAfter(50 * time.Millisecond)
 	}
 	return err

@@ -32,8 +32,8 @@ func isResizeCondition(c corev1.PersistentVolumeClaimCondition) bool {
 	return false
 }
 
-// setCondition sets or removes the claim's resize condition, and reports whether the condition has
-// changed.
+// setCondition sets the claim's resize condition, or removes the condition if kind is empty. It
+// reports whether the condition has changed.
 func setCondition(claim *corev1.PersistentVolumeClaim, kind corev1.PersistentVolumeClaimConditionType, reason, message string) (changed bool) {
 	matches := func(c corev1.PersistentVolumeClaimCondition) bool { return c.Type == kind && c.Message == message }
 	if kind != "" && slices.ContainsFunc(claim.Status.Conditions, matches) {

@@ -63,7 +63,7 @@ func (r *snapshotter) getContent(ctx context.Context, name string) (*snapshotv1.
 	return content, nil
 }
 
-// content returns a snapshot's VolumeSnapshotContent from the cache or, because the cache may be
+// content returns a snapshot's VolumeSnapshotContent from the cache or, because the cache might be
 // stale, from the API server. It returns nil if the VolumeSnapshotContent does not exist.
 func (r *snapshotter) content(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshotContent, error) {
 	content, err := r.contents.Get(contentName(s))
@@ -98,9 +98,9 @@ func (r *snapshotter) bind(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*
 }
 
 // create creates the VolumeSnapshotContent for a snapshot of a claim. Its annotation records that
-// CreateSnapshot may have been called. The snapshot has its finalizers, and the API server has
-// confirmed that it is not being deleted. The snapshot therefore exists until this controller
-// removes the finalizers.
+// CreateSnapshot might have been called. The caller has added the snapshot's finalizers, and has
+// confirmed with the API server that the snapshot is not being deleted. Therefore, the snapshot
+// exists until this controller removes the finalizers.
 func (r *snapshotter) create(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshotContent, error) {
 	if !r.canCreate {
 		return nil, userErrorf("CSI driver %q does not support creating snapshots", r.driver)

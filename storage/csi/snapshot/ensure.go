@@ -53,7 +53,7 @@ func hasFinalizers(s *snapshotv1.VolumeSnapshot) bool {
 }
 
 // prepare sets a snapshot's class and finalizers. It also verifies that the snapshot exists and is
-// not being deleted, because the cache may be stale.
+// not being deleted, because the cache might be stale.
 func (r *snapshotter) prepare(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshot, error) {
 	desired := s.DeepCopy()
 	for _, finalizer := range []string{boundFinalizer, sourceFinalizer} {
@@ -76,7 +76,7 @@ func (r *snapshotter) prepare(ctx context.Context, s *snapshotv1.VolumeSnapshot)
 		return updated, nil
 	}
 	if content, err := r.contents.Get(contentName(s)); err == nil && handleOf(content) != "" {
-		return s, nil // no content is created for this snapshot
+		return s, nil // the snapshot exists in the storage, so a stale cache is harmless
 	}
 	current, err := r.snapshotClient(s).Get(ctx, s.Name, metav1.GetOptions{})
 	if err != nil {

@@ -115,7 +115,8 @@ func TestKillAtAnyCallConverges(t *testing.T) {
 	}
 }
 
-// killAt runs a snapshot's lifecycle and reports whether the lifecycle completed before the kill.
+// killAt runs a snapshot's lifecycle and kills the process at the given call. It reports whether
+// the lifecycle was completed before this call.
 func killAt(t *testing.T, at int, after bool) (ended bool) {
 	killer := &csitest.Killer{After: after}
 	b := newBench(t, fake.Options{SnapshotSteps: 1, Plan: killer.Plan()})
@@ -151,7 +152,7 @@ func killAt(t *testing.T, at int, after bool) (ended bool) {
 	return false
 }
 
-// TestRandomFaultsLeakNothing creates and deletes snapshots while the driver has random faults.
+// TestRandomFaultsLeakNothing creates and deletes snapshots while the driver fails at random.
 func TestRandomFaultsLeakNothing(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// isOwn reports whether this controller is responsible for a snapshot. If no controller can
-// determine this, isOwn returns an error for the snapshot's status.
+// isOwn reports whether this controller is responsible for a snapshot. If the snapshot's objects do
+// not identify the responsible controller, isOwn returns an error for the snapshot's status.
 func (r *snapshotter) isOwn(ctx context.Context, s *snapshotv1.VolumeSnapshot) (bool, error) {
 	content, err := r.contents.Get(contentName(s))
 	if apierrors.IsNotFound(err) && s.Spec.Source.VolumeSnapshotContentName != nil {
@@ -49,7 +49,8 @@ func (r *snapshotter) ownsContent(c *snapshotv1.VolumeSnapshotContent) bool {
 	return c.Spec.Driver == r.driver && (r.Node == "" || c.Labels[managedBy] == r.Node)
 }
 
-// checkNodeLabel returns an error for a VolumeSnapshotContent that no node is responsible for.
+// checkNodeLabel returns an error if the driver serves each node separately but the
+// VolumeSnapshotContent has no label for its node.
 func (r *snapshotter) checkNodeLabel(c *snapshotv1.VolumeSnapshotContent) error {
 	if r.Node == "" || c.Spec.Driver != r.driver || c.Labels[managedBy] != "" {
 		return nil

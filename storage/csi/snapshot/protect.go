@@ -38,7 +38,7 @@ func (r *snapshotter) unprotect(ctx context.Context, s *snapshotv1.VolumeSnapsho
 		return err
 	}
 	if volume, err := r.volumes.Get(claim.Spec.VolumeName); err == nil && (volume.Spec.CSI == nil || volume.Spec.CSI.Driver != r.driver) {
-		return nil // the claim is a later one with this name, or the class was wrong
+		return nil // a later claim has the same name, or the class belongs to another driver
 	}
 	for _, other := range r.snapshotsOf(s.Namespace, claim.Name) {
 		if other.UID != s.UID && !isReady(other) && slices.Contains(other.Finalizers, boundFinalizer) {

@@ -91,7 +91,7 @@ func (r *snapshotter) reconcileUnbound(ctx context.Context, c *snapshotv1.Volume
 	case err != nil && !apierrors.IsNotFound(err):
 		return fmt.Errorf("read VolumeSnapshot \"%s/%s\": %w", ref.Namespace, ref.Name, err)
 	case err == nil && s.UID == ref.UID && contentName(s) == c.Name:
-		return nil // the cache is outdated
+		return nil // the cache is stale
 	case c.DeletionTimestamp == nil && c.Spec.DeletionPolicy != snapshotv1.VolumeSnapshotContentDelete:
 		return nil // the snapshot is retained
 	}
@@ -107,8 +107,8 @@ func (r *snapshotter) deleteContent(ctx context.Context, c *snapshotv1.VolumeSna
 			return fmt.Errorf("delete VolumeSnapshotContent %q: %w", c.Name, err)
 		}
 	}
-	// Read the current VolumeSnapshotContent, because CreateSnapshot may have been called for it since
-	// it was cached.
+	// Read the current VolumeSnapshotContent, because CreateSnapshot might have been called for it
+	// since it was cached.
 	c, err := r.getContent(ctx, c.Name)
 	if err != nil || c == nil || c.DeletionTimestamp == nil {
 		return err
@@ -136,7 +136,7 @@ func (r *snapshotter) deleteSnapshot(ctx context.Context, c *snapshotv1.VolumeSn
 		snap, err := r.createSnapshot(ctx, c)
 		switch {
 		case driver.HasNoEffect(err):
-			return nil // for example, the volume is gone
+			return nil // for example, because the volume no longer exists
 		case err != nil:
 			return err
 		}

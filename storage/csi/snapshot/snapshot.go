@@ -48,8 +48,8 @@ type snapshotter struct {
 	snapshots snapshotlisters.VolumeSnapshotLister
 	contents  snapshotlisters.VolumeSnapshotContentLister
 	classes   snapshotlisters.VolumeSnapshotClassLister
-	byClaim   cache.Indexer // index of snapshots
-	byRef     cache.Indexer // index of snapshot contents
+	byClaim   cache.Indexer // VolumeSnapshots by source claim
+	byRef     cache.Indexer // VolumeSnapshotContents by referenced snapshot
 	claims    corelisters.PersistentVolumeClaimLister
 	volumes   corelisters.PersistentVolumeLister
 	csiNodes  storagelisters.CSINodeLister

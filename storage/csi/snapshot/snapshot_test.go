@@ -55,8 +55,8 @@ func TestRetainPolicyKeepsSnapshot(t *testing.T) {
 	}
 }
 
-// exists creates a snapshot that exists only in the storage, and a VolumeSnapshotContent for it
-// that references the VolumeSnapshot ns/monday.
+// exists creates a snapshot in the storage and a VolumeSnapshotContent for it. The
+// VolumeSnapshotContent references the VolumeSnapshot ns/monday, which does not exist yet.
 func (b *bench) exists(change func(*snapshotv1.VolumeSnapshotContent)) string {
 	b.t.Helper()
 	response, err := b.driver.Controller().CreateSnapshot(b.t.Context(), &csi.CreateSnapshotRequest{Name: "by hand", SourceVolumeId: "volume-1"})
@@ -97,7 +97,7 @@ func TestExistingSnapshotIsBound(t *testing.T) {
 			if c := b.contents()[0]; c.Spec.VolumeSnapshotRef.UID != s.UID || handleOf(&c) != id {
 				t.Errorf("content %+v", c)
 			}
-			// The count includes the call that the test itself makes.
+			// The only call is from b.exists.
 			if count := len(b.storage.Calls("CreateSnapshot")); count != 1 {
 				t.Errorf("%d calls of CreateSnapshot", count)
 			}
@@ -230,7 +230,7 @@ func TestOrphanedContentIsDeleted(t *testing.T) {
 	s := b.waitReady("monday")
 	eventually.Equal(t, "finalizers of the claim", func() int { return len(b.claim("data").Finalizers) }, 0)
 	b.component.Stop()
-	s.Finalizers = nil // a user removes them
+	s.Finalizers = nil // a user removes the finalizers
 	_, err := b.objects.SnapshotV1().VolumeSnapshots(namespace).Update(t.Context(), s, metav1.UpdateOptions{})
 	b.must(err)
 	b.delete(s.Name)

@@ -35,7 +35,7 @@ func (r *snapshotter) syncContent(ctx context.Context, c *snapshotv1.VolumeSnaps
 
 // prepareContent verifies that a VolumeSnapshotContent exists and is not being deleted, and adds
 // its finalizer. If CreateSnapshot is about to be called, prepareContent also adds the beingCreated
-// annotation. These steps are repeated before each retry: the cache may contain a deleted
+// annotation. These steps are repeated before each retry, because the cache might contain a deleted
 // VolumeSnapshotContent, and a snapshot created for it would be leaked.
 func (r *snapshotter) prepareContent(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) (*snapshotv1.VolumeSnapshotContent, error) {
 	desired := c.DeepCopy()
@@ -75,7 +75,7 @@ func (r *snapshotter) querySnapshot(ctx context.Context, c *snapshotv1.VolumeSna
 		return r.listSnapshot(ctx, c, id)
 	case c.Spec.Source.VolumeHandle != nil:
 		return r.createSnapshot(ctx, c) // the call is idempotent and returns the state
-	default: // the driver cannot return the state; trust the creator of the content
+	default: // the driver cannot return the state, so trust the object's creator
 		return &csi.Snapshot{SnapshotId: id, ReadyToUse: true}, nil
 	}
 }
@@ -104,7 +104,7 @@ func (r *snapshotter) createSnapshot(ctx context.Context, c *snapshotv1.VolumeSn
 	return resp.GetSnapshot(), err
 }
 
-// listSnapshot looks up one snapshot with the driver's list call.
+// listSnapshot queries one snapshot with ListSnapshots.
 func (r *snapshotter) listSnapshot(ctx context.Context, c *snapshotv1.VolumeSnapshotContent, id string) (*csi.Snapshot, error) {
 	secrets, err := r.secrets(ctx, c, parameters.SnapshotterList)
 	if err != nil {
@@ -154,8 +154,8 @@ func (r *snapshotter) deletionSecrets(ctx context.Context, c *snapshotv1.VolumeS
 	return parameters.Fetch(ctx, r.Client, &corev1.SecretReference{Name: name, Namespace: namespace})
 }
 
-// recordState writes the driver's response to the VolumeSnapshotContent: it first writes the
-// status, which contains the ID, then removes the annotation.
+// recordState writes the driver's response to the VolumeSnapshotContent. It first writes the
+// status, which contains the ID, then removes the beingCreated annotation.
 func (r *snapshotter) recordState(ctx context.Context, c *snapshotv1.VolumeSnapshotContent, snap *csi.Snapshot) (*snapshotv1.VolumeSnapshotContent, error) {
 	id, size, ready := snap.GetSnapshotId(), snap.GetSizeBytes(), snap.GetReadyToUse()
 	status := &snapshotv1.VolumeSnapshotContentStatus{SnapshotHandle: &id, RestoreSize: &size, ReadyToUse: &ready}
@@ -174,7 +174,8 @@ func (r *snapshotter) recordState(ctx context.Context, c *snapshotv1.VolumeSnaps
 	return r.clearBeingCreated(ctx, c)
 }
 
-// clearBeingCreated removes the annotation, because the outcome of CreateSnapshot is known.
+// clearBeingCreated removes the beingCreated annotation after the outcome of CreateSnapshot is
+// known.
 func (r *snapshotter) clearBeingCreated(ctx context.Context, c *snapshotv1.VolumeSnapshotContent) (*snapshotv1.VolumeSnapshotContent, error) {
 	if c.Annotations[beingCreated] == "" {
 		return c, nil

@@ -32,8 +32,8 @@ func NodeAffinity(accessible []*csi.Topology) *corev1.VolumeNodeAffinity {
 	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: terms}}
 }
 
-// Segments returns the distinct segments of all nodes in sorted order. Each node uses its own keys.
-// Capacity is tracked for these segments.
+// Segments returns the distinct segments of all nodes in sorted order. Each node's segment uses the
+// node's own topology keys. The capacity package tracks capacity for these segments.
 func Segments(nodes []Node) []Segment {
 	var segments []Segment
 	for _, node := range nodes {

@@ -105,9 +105,9 @@ func (in Input) requisite(selected Segment) []Segment {
 	}
 }
 
-// aggregate returns the segments of all nodes that have the same keys as the selected node, or as a
-// node determined by the claim's UID. It uses the keys of only one node, so that a misconfigured
-// node cannot extend the result.
+// aggregate returns the segments of all nodes that have the same keys as the selected node. If no
+// node is selected, the claim's UID determines the node. aggregate uses the keys of only one node,
+// so that a misconfigured node cannot extend the result.
 func (in Input) aggregate() []Segment {
 	nodes := slices.SortedFunc(slices.Values(in.Nodes), func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	nodes = slices.DeleteFunc(nodes, func(n Node) bool { return len(n.Keys) == 0 })
@@ -146,7 +146,7 @@ func sameKeys(a, b []string) bool {
 	return slices.Equal(normalize(a), normalize(b))
 }
 
-// covers reports whether other is equal to segment s or contained in it.
+// covers reports whether other has all keys of segment s, with the same values.
 func (s Segment) covers(other Segment) bool {
 	for key, value := range s {
 		if got, ok := other[key]; !ok || got != value {

@@ -53,8 +53,8 @@ type Config struct {
 	// Only lists the groups of checks to run. If Only is empty, all groups run. Some groups, such
 	// as init, always run.
 	Only []string
-	// Seed determines when calls are killed. If it is 0, a random seed is used, which the report
-	// contains.
+	// Seed determines when calls are killed. If it is 0, Run generates a random seed. The report
+	// contains the seed.
 	Seed uint64
 	// Done, if not nil, is called with each result as soon as the check is complete.
 	Done func(Result)

@@ -13,7 +13,7 @@ import (
 
 // readOnly checks that a read-only volume is not writable.
 func (c *checker) readOnly(ctx context.Context) {
-	// A read-only volume needs content, so write a file first.
+	// Mount the volume read-write first, because a new volume might not have a file system yet.
 	l := c.newLifecycle(nil)
 	failure := errors.Join(l.setUp(ctx), l.tearDown(ctx))
 	if failure == nil {

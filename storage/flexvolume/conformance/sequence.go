@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// sequence runs three lifecycles: one for an ordinary pod, one in which another pod reads the data
-// of the first pod, and one in which each operation is repeated.
+// sequence runs three lifecycles: one for an ordinary pod, one in which a second pod reads the
+// first pod's data, and one in which each operation is repeated.
 func (c *checker) sequence(ctx context.Context) {
 	l := c.newLifecycle(nil)
 	var data []byte

@@ -19,7 +19,7 @@
 //
 // Every function must be idempotent, because Kubernetes repeats calls whose result is unknown. A
 // function can also be called after an earlier call was killed at any point. IsMounted, Bind and
-// Unmount handle this.
+// Unmount work correctly in both cases.
 //
 // Each operation executes the driver again, as root, in the root directory, without standard input.
 // Output to os.Stdout is redirected to standard error, because standard output is reserved for the

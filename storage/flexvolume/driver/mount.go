@@ -22,13 +22,13 @@ func IsMounted(dir string) (bool, error) {
 		return false, fmt.Errorf("read mount table: %w", err)
 	}
 	// Follow links in the parent directories, but do not access dir itself, because a broken file
-	// system may be mounted at dir.
+	// system might be mounted at dir.
 	dir = filepath.Clean(dir)
 	if parent, err := filepath.EvalSymlinks(filepath.Dir(dir)); err == nil {
 		dir = filepath.Join(parent, filepath.Base(dir))
 	}
 	for line := range strings.Lines(string(table)) {
-		// 36 35 98:0 /source /mount/point rw,noatime ...
+		// Example: 36 35 98:0 /source /mount/point rw,noatime ...
 		if fields := strings.Fields(line); len(fields) > 4 && unescape(fields[4]) == dir {
 			return true, nil
 		}
@@ -66,7 +66,7 @@ func Bind(source, dir string, readOnly bool) error {
 	if !readOnly {
 		return nil
 	}
-	// Remount even if dir was already mounted: an earlier call may have been killed before the
+	// Remount even if dir was already mounted: an earlier call might have been killed before the
 	// remount.
 	if err := syscall.Mount("", dir, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY|flags(dir), ""); err != nil {
 		return errors.Join(fmt.Errorf("make %s read-only: %w", dir, err), Unmount(dir))

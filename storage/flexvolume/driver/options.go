@@ -33,7 +33,7 @@ type Options struct {
 func ParseOptions(text string) (Options, error) {
 	var fields map[string]string
 	if err := json.Unmarshal([]byte(text), &fields); err != nil {
-		// The text may contain secrets, so the decoder's error is not included.
+		// The text might contain secrets, so the decoder's error is not included.
 		return Options{}, fmt.Errorf("read options: they are not a JSON object of strings")
 	}
 	o := Options{Values: map[string]string{}, Secrets: map[string]Secret{}}

@@ -31,7 +31,7 @@ func (t Type) MinSize() int64 {
 	if t == XFS {
 		return 300 << 20 // the minimum of mkfs.xfs since 5.19
 	}
-	return 8 << 20 // below that, ext4 has no journal
+	return 8 << 20 // mkfs.ext4 creates no journal on a smaller device
 }
 
 // Detect returns the type of the file system on the device or image at path, or "" if there is no
@@ -42,7 +42,7 @@ func Detect(path string) (Type, error) {
 		return "", fmt.Errorf("detect file system: %w", err)
 	}
 	defer f.Close()
-	const size = 4096 // contains the superblocks of both file systems
+	const size = 4096 // enough for the superblock of either file system
 	head := make([]byte, size)
 	if _, err := io.ReadFull(f, head); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return "", fmt.Errorf("detect file system of %q: %w", path, err)

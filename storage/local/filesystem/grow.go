@@ -83,7 +83,7 @@ func ext4Blocks(device *os.File, size int64) (current, capacity uint64, err erro
 		return 0, 0, fmt.Errorf("read superblock: %w", err)
 	}
 	current = uint64(binary.LittleEndian.Uint32(super[0x4:]))
-	const wide = 0x80 // the feature 64bit
+	const wide = 0x80 // the 64bit feature flag
 	if binary.LittleEndian.Uint32(super[0x60:])&wide != 0 {
 		current |= uint64(binary.LittleEndian.Uint32(super[0x150:])) << 32
 	}
@@ -92,7 +92,7 @@ func ext4Blocks(device *os.File, size int64) (current, capacity uint64, err erro
 
 // GrowImage expands the unmounted file system in the image at path to the image's size. It is a
 // no-op for xfs, which can be expanded only while it is mounted. If the process is killed, the
-// image may need manual repair, so GrowImage must be run on a copy.
+// image might need manual repair, so the caller must run GrowImage on a copy.
 func GrowImage(ctx context.Context, t Type, path string) error {
 	if t != Ext4 {
 		return nil
@@ -113,7 +113,7 @@ func GrowImage(ctx context.Context, t Type, path string) error {
 	if capacity <= current {
 		return nil
 	}
-	if err := checkExt4(ctx, path, "-f"); err != nil { // required by resize2fs
+	if err := checkExt4(ctx, path, "-f"); err != nil { // resize2fs requires a full check
 		return err
 	}
 	if _, err := run(ctx, "resize2fs", path); err != nil {

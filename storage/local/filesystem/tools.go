@@ -38,7 +38,7 @@ func Make(ctx context.Context, t Type, path string) error {
 	switch t {
 	case Ext4:
 		// Reserve no blocks for root, because volumes contain no operating system. After an error,
-		// the file system becomes read-only, which is visible in the volume's health.
+		// the kernel makes the file system read-only, and the volume's health reports this state.
 		_, err = run(ctx, "mkfs.ext4", "-q", "-F", "-b", "4096", "-m", "0", "-e", "remount-ro", "-E", "lazy_journal_init=1", path)
 	case XFS:
 		// 4 KiB sectors work on devices with sector sizes of 512 bytes and 4 KiB.
@@ -76,7 +76,7 @@ func checkExt4(ctx context.Context, device string, options ...string) error {
 	return nil
 }
 
-// unusedTimeout limits how long a device may stay in use after its last unmount.
+// unusedTimeout limits how long waitUnused waits after a device's last unmount.
 const unusedTimeout = 10 * time.Second
 
 // waitUnused waits until no mount uses a device. A starting container has the host's mounts in its
@@ -104,8 +104,8 @@ func waitUnused(ctx context.Context, device string) error {
 	}
 }
 
-// run runs a program, which is killed when this process exits. code is the exit code, or -1. The
-// error contains the program's output.
+// run runs a program, which the kernel kills when this process exits. code is the exit code, or -1
+// if the program did not run or was killed. The error contains the program's output.
 func run(ctx context.Context, program string, args ...string) (code int, err error) {
 	path, err := lookPath(program)
 	if err != nil {
@@ -114,7 +114,8 @@ func run(ctx context.Context, program string, args ...string) (code int, err err
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var output []byte
-	// The kernel sends the signal when the thread that started the program exits.
+	// The kernel sends Pdeathsig when the thread that started the program exits, so thread.Run
+	// keeps this thread until the program exits.
 	err = thread.Run(func() (err error) {
 		output, err = cmd.CombinedOutput()
 		return err
@@ -132,8 +133,8 @@ func run(ctx context.Context, program string, args ...string) (code int, err err
 	return 0, nil
 }
 
-// lookPath also searches the directories of system administration programs, which are not in every
-// PATH.
+// lookPath searches PATH, then the directories for system administration programs, which not every
+// PATH contains.
 func lookPath(program string) (string, error) {
 	if path, err := exec.LookPath(program); err == nil {
 		return path, nil

@@ -22,9 +22,9 @@ func Allocated(path string) (int64, error) {
 	return stat.Blocks * 512, nil
 }
 
-// DiskUsage returns the disk space used by files, in bytes. Shared blocks are counted once, and
-// missing files are treated as empty. shares must be true if files can share blocks. The call is
-// slower if shares is true.
+// DiskUsage returns the disk space used by files, in bytes. It counts shared blocks once, and
+// treats missing files as empty. shares must be true if files can share blocks; the call is then
+// slower, because it compares the files' extents.
 func DiskUsage(paths []string, shares bool) (int64, error) {
 	total := int64(0)
 	var shared []extent

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxAttempts is the maximum number of attempts if other processes take the free device that the
-// kernel returned.
+// maxAttempts limits the attempts to attach a file. An attempt fails if another process takes the
+// free device that the kernel returned.
 const maxAttempts = 100
 
 // Device is a loop device that is attached to a file.
@@ -29,9 +29,9 @@ type Device struct {
 
 // Attach attaches the image file as a block device and returns the open device. The device bypasses
 // the file's page cache if the file system supports this. With autoClear, the kernel detaches the
-// device when its last user, such as the returned file or a mount, no longer uses it. A process
-// that is killed after attaching but before mounting therefore leaves no device behind. The caller
-// must not attach a file twice.
+// device when its last user, such as the returned file or a mount, closes it. A process that is
+// killed after attaching but before mounting therefore leaves no device attached. The caller must
+// not attach a file twice.
 func Attach(image string, autoClear bool) (*os.File, error) {
 	device, err := attach(image, autoClear)
 	if err != nil {
@@ -88,7 +88,7 @@ func Open(image string) (*os.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("open device of %q: %w", image, err)
 		}
-		// Before the device was opened, it may have been detached and attached to another file.
+		// The device might have been detached and attached to another file before it was opened.
 		if current, err := Find(image); err == nil && current == path {
 			return device, nil
 		}
