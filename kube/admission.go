@@ -19,7 +19,7 @@ import (
 
 // onWireTypes passes Kubernetes objects to Slipway's admission plugins as wire types (k8s.io/api),
 // and writes the plugins' changes back. In the API server, objects have internal types, which only
-// this folder imports.
+// package kube and its subpackages import.
 func onWireTypes(names []string) admission.Decorator {
 	groups := map[string]bool{}
 	for _, name := range names {
@@ -52,7 +52,7 @@ type exceptReviews struct {
 
 var _ admission.MutationInterface = exceptReviews{}
 
-// Admit calls the plugin.
+// Admit calls the plugin, except for access reviews.
 func (e exceptReviews) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	mutator, ok := e.Interface.(admission.MutationInterface)
 	if !ok || isAccessReview(a.GetResource().GroupResource()) {
@@ -73,8 +73,8 @@ func isAccessReview(resource schema.GroupResource) bool {
 	return false
 }
 
-// limitReferences enables a check in upstream's ServiceAccount plugin:
-// serviceAccountConfig.limitSecretReferences. Upstream has no flag for this check.
+// limitReferences enables the check in upstream's ServiceAccount plugin that OpenShift 3 configures
+// with serviceAccountConfig.limitSecretReferences. Upstream has no flag for this check.
 func limitReferences() admission.Decorator {
 	return admission.DecoratorFunc(func(plugin admission.Interface, _ string) admission.Interface {
 		if accounts, ok := plugin.(*serviceaccount.Plugin); ok {
@@ -84,9 +84,9 @@ func limitReferences() admission.Decorator {
 	})
 }
 
-// withAuthorizer gives plugins the authorizer that later includes the authorizers of all features.
-// Upstream initializes plugins before these exist, and admission policies keep the first authorizer
-// that they receive, so a later authorizer would not replace it.
+// withAuthorizer sets the plugins' authorizer to complete, which later includes the authorizers of
+// all features. Upstream initializes plugins before these authorizers exist, and admission policies
+// keep the first authorizer that they receive.
 func withAuthorizer(complete *apiserver.Authorizer) admission.Decorator {
 	return admission.DecoratorFunc(func(plugin admission.Interface, _ string) admission.Interface {
 		if wants, ok := plugin.(initializer.WantsUnconditionalAuthorizer); ok {

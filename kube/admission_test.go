@@ -78,7 +78,7 @@ func TestPluginsChangeWireTypes(t *testing.T) {
 	}
 }
 
-// rejecting rejects every request.
+// rejecting is a plugin that rejects every request.
 type rejecting struct{ *admission.Handler }
 
 func (rejecting) Admit(context.Context, admission.Attributes, admission.ObjectInterfaces) error {

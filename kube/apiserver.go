@@ -162,7 +162,8 @@ func untilReady(ctx context.Context, config *rest.Config) error {
 
 func (s *APIServer) options(ctx context.Context, authorizer *apiserver.Authorizer) (options.CompletedOptions, error) {
 	opts := options.NewServerRunOptions()
-	flags := opts.Flags() // before fill: registering a flag sets its option to upstream's default
+	// Call Flags before fill: registering a flag sets its option to upstream's default.
+	flags := opts.Flags()
 	s.fill(opts)
 	if err := s.setPlugins(opts.Admission); err != nil {
 		return options.CompletedOptions{}, err

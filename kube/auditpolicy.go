@@ -45,7 +45,7 @@ func NewAudit(c legacyv1.AuditConfig, dir string) (*Audit, error) {
 
 // auditPolicy returns an audit policy in the version that upstream reads. OpenShift 3's policies
 // have an older version with the same fields. If there is no policy, the default policy records
-// metadata, as in OpenShift 3. Upstream would record nothing.
+// metadata, as in OpenShift 3. Without a policy, upstream records nothing.
 func auditPolicy(policy []byte) ([]byte, error) {
 	if policy == nil {
 		return []byte(defaultAuditPolicy), nil

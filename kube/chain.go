@@ -28,10 +28,10 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// chain links the API servers. A request passes through the aggregator's filters once. The first
-// server that has the request's path serves it: the aggregator, Kubernetes, Slipway's groups,
-// custom resources, and finally the not-found handler. chain is upstream's CreateServerChain with
-// an additional server.
+// chain links the API servers. A request passes through the aggregator's filters once. The first of
+// these servers that has the request's path serves the request: the aggregator, Kubernetes,
+// Slipway's groups, custom resources, and finally the not-found handler. chain is upstream's
+// CreateServerChain with an additional server.
 func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer, etcd *etcdConnection) (*aggregator.APIAggregator, error) {
 	generic := config.KubeAPIs.ControlPlane.Generic
 	generic.LoopbackClientConfig.Wrap(carryTenant)

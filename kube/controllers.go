@@ -14,8 +14,8 @@ import (
 )
 
 // Controllers is the component that runs upstream's controller manager, without the controllers
-// that AttachDetach, Expander and PolicyStatus run differently. Package controller/network replaces
-// the controller that allocates the nodes' subnets. The component does not listen on any port.
+// that AttachDetach, Expander and PolicyStatus run instead. Package controller/network replaces the
+// controller that allocates the nodes' subnets. The component does not listen on any port.
 type Controllers struct {
 	// Kubeconfig is the path of the controller manager's kubeconfig. Each controller uses its own
 	// service account, as RBAC expects.
@@ -81,7 +81,7 @@ func (c *Controllers) fill(opts *options.KubeControllerManagerOptions) {
 	opts.Generic.Controllers = []string{
 		"*", "-" + names.PersistentVolumeAttachDetachController, "-" + names.PersistentVolumeExpanderController,
 		"-" + names.ValidatingAdmissionPolicyStatusController,
-		"-" + names.NodeIpamController, // package controller/network allocates the subnets of nodes
+		"-" + names.NodeIpamController, // package controller/network allocates the nodes' subnets
 	}
 	opts.KubeCloudShared.UseServiceAccountCredentials = true
 	opts.KubeCloudShared.AllocateNodeCIDRs = false

@@ -27,8 +27,8 @@ const (
 	controllerAccounts = "system:serviceaccount:kube-system:"
 	// namespaceController is the account of the controller that deletes the content of projects.
 	namespaceController = "namespace-controller"
-	// nodeController is the account of the controllers that evict pods from tainted nodes. Upstream
-	// does not repeat an eviction that has failed.
+	// nodeController is the account of the controllers that evict pods from tainted nodes. Their
+	// requests are not limited, because upstream does not retry a failed eviction.
 	nodeController = "node-controller"
 )
 
@@ -50,15 +50,15 @@ func newControllerShares(requester func(project string) string) *controllerShare
 	return &controllerShares{requester: requester, clock: clock.RealClock{}, shares: ratelimit.Limiters[controllerShare]{Rate: controllerRate, Burst: controllerBurst}}
 }
 
-// limit rejects requests above a share.
+// limit rejects requests that exceed a user's share.
 func (s *controllerShares) limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
 		caller, authenticated := request.UserFrom(r.Context())
 		if ok && authenticated && info.Namespace != "" {
 			if name, ok := strings.CutPrefix(caller.GetName(), controllerAccounts); ok && !s.take(name, info.Namespace) {
-				// The response contains no number of seconds, so that the client does not retry. Its retries
-				// would occupy the controller.
+				// Omit the number of seconds, so that the client does not retry. Its retries would
+				// occupy the controller.
 				busy := apierrors.NewTooManyRequests("the controller has too many changes for the user of project "+info.Namespace, 0)
 				version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
 				responsewriters.ErrorNegotiated(busy, legacyscheme.Codecs, version, w, r)
@@ -70,8 +70,8 @@ func (s *controllerShares) limit(next http.Handler) http.Handler {
 }
 
 // take reports whether a controller's request in a project is within the share of the project's
-// user. The deletion of a project consists of hundreds of requests, and the number of a user's
-// projects that are being deleted is limited.
+// user. The deletion of projects is not limited here: it consists of hundreds of requests for each
+// project, and another limit applies to the number of a user's projects that are being deleted.
 func (s *controllerShares) take(controller, project string) bool {
 	name := projectTenant(project)
 	if name == "" || controller == namespaceController || controller == nodeController {

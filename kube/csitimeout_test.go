@@ -17,7 +17,8 @@ import (
 	volumetesting "k8s.io/kubernetes/pkg/volume/testing"
 )
 
-// csiWaits is how long the CSI volume plugin waits until a VolumeAttachment is attached or deleted.
+// csiWaits is how long the CSI volume plugin waits for a VolumeAttachment to be attached or
+// deleted.
 const csiWaits = 2 * time.Minute
 
 // csiPlugin returns the attach-detach controller's CSI volume plugin. It reads VolumeAttachments
@@ -33,8 +34,8 @@ func csiPlugin(t *testing.T, client kubernetes.Interface, indexer cache.Indexer)
 	return plugin
 }
 
-// The bubble's clock advances only while all goroutines are blocked, so the test takes no real
-// time.
+// The clock of the synctest bubble advances only while all of its goroutines are blocked, so the
+// test does not wait in real time.
 func TestCSIAttachAndDetachTimeOut(t *testing.T) {
 	client, indexer := kubefake.NewClientset(), cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
 	plugin := csiPlugin(t, client, indexer)
@@ -59,7 +60,7 @@ func TestCSIAttachAndDetachTimeOut(t *testing.T) {
 	}
 	attachment := attachments.Items[0]
 	attachment.Status.Attached = true
-	if err := indexer.Add(&attachment); err != nil { // a finalizer keeps it
+	if err := indexer.Add(&attachment); err != nil { // a finalizer keeps the attachment
 		t.Fatal(err)
 	}
 	timesOut(t, "CSI driver to detach volume disk-1", func() error { return detacher.Detach("csi.example.com^disk-1", "node") })

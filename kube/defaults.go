@@ -28,16 +28,17 @@ import (
 const (
 	// defaultsWriters is the maximum number of concurrent requests for default objects.
 	defaultsWriters = 8
-	// defaultsInterval and defaultsTimeout are upstream's. The API server exits after the timeout.
+	// defaultsInterval and defaultsTimeout have upstream's values. The API server exits after the
+	// timeout.
 	defaultsInterval, defaultsTimeout = time.Second, 30 * time.Second
 )
 
 // defaultsHook is the name of the hook that creates Kubernetes' default objects.
 const defaultsHook = "slipway/default-objects"
 
-// replaceDefaultsHooks replaces upstream's hooks that create the default policy and the priority
-// classes of the system. The API server is not ready before its hooks have finished, but upstream's
-// hooks start to work only after a second, and then create one object after the other.
+// replaceDefaultsHooks replaces upstream's hooks that create the default policy and the system
+// priority classes. The API server is not ready before its hooks have finished, but upstream's
+// hooks start only after a second and then create the objects one by one.
 func replaceDefaultsHooks(config *genericserver.Config) error {
 	objects := defaults{priorityClasses: true, policy: !config.DisabledPostStartHooks.Has(rbacrest.PostStartHookName)}
 	config.DisabledPostStartHooks.Insert(rbacrest.PostStartHookName, schedulingrest.PostStartHookName)
@@ -53,8 +54,8 @@ func replaceDefaultsHooks(config *genericserver.Config) error {
 // defaults specifies which default objects a hook creates.
 type defaults struct{ policy, priorityClasses bool }
 
-// ensure creates the objects, and repeats this until it succeeds. It returns no error after ctx is
-// done, because an error would end the process, although the API server should stop gracefully.
+// ensure creates the objects and retries until it succeeds. If ctx is done, it returns no error,
+// because an error would end the process before the API server has stopped gracefully.
 func (d defaults) ensure(ctx context.Context, client kubernetes.Interface) error {
 	err := wait.PollUntilContextTimeout(ctx, defaultsInterval, defaultsTimeout, true, func(ctx context.Context) (bool, error) {
 		err := d.create(ctx, client)
@@ -69,8 +70,8 @@ func (d defaults) ensure(ctx context.Context, client kubernetes.Interface) error
 	return nil
 }
 
-// create creates missing objects, and adds missing rules and subjects to existing ones. Objects of
-// Kubernetes 1.9 and earlier are not converted, because Slipway never created them.
+// create creates missing objects, and adds missing rules and subjects to existing objects. Objects
+// of Kubernetes 1.9 and earlier are not converted, because Slipway never created them.
 func (d defaults) create(ctx context.Context, client kubernetes.Interface) error {
 	var work errgroup.Group
 	work.SetLimit(defaultsWriters)
@@ -86,7 +87,7 @@ func (d defaults) create(ctx context.Context, client kubernetes.Interface) error
 				defer mu.Unlock()
 				errs = append(errs, fmt.Errorf("reconcile %s %q: %w", kind, name, err))
 			}
-			return nil // the other objects are still created
+			return nil // continue with the other objects
 		})
 	}
 	if d.priorityClasses {

@@ -29,7 +29,8 @@ const (
 	// renewalTimeout is the duration of a kubelet's lease. A kubelet whose lease has expired is
 	// considered down, not restarting.
 	renewalTimeout = 40 * time.Second
-	// responseTimeout is how long the kubelet has to send its first byte, in the TLS handshake.
+	// responseTimeout is how long the kubelet can take to send its first byte, which is part of the
+	// TLS handshake.
 	responseTimeout = 15 * time.Second
 )
 
@@ -98,7 +99,7 @@ func (d *drainer) redial(ctx context.Context, network, address string, refused e
 type drainedConn struct {
 	net.Conn
 	drainer *drainer
-	passed  atomic.Int64 // number of bytes
+	passed  atomic.Int64 // number of transferred bytes
 	// responds is set once the kubelet has sent a byte. Until then, reads have a deadline.
 	responds atomic.Bool
 	once     sync.Once

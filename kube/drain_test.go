@@ -23,7 +23,7 @@ func TestRequestSurvivesRotationOfClientCertificate(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	d := newDrainer()
-	tracked := connrotation.NewDialer(d.dial) // client-go's transport uses such a dialer
+	tracked := connrotation.NewDialer(d.dial) // client-go's transport also uses this dialer
 	client := &http.Client{Transport: &http.Transport{DialContext: tracked.DialContext}}
 	resp, err := client.Get(server.URL)
 	if err != nil {
@@ -123,7 +123,7 @@ func TestDialDoesNotWaitForStoppedKubelet(t *testing.T) {
 }
 
 func TestConnectionEndsIfKubeletDoesNotRespond(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts connections
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // only the kernel accepts connections
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestConnectionEndsIfKubeletDoesNotRespond(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	for range 2 { // the first connection was accepted by the kernel, too
+	for range 2 { // the first connection is also still in the queue
 		peer, err := listener.Accept()
 		if err != nil {
 			t.Fatal(err)

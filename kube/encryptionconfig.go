@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// The API server arguments that specify an administrator's encryption configuration: OpenShift 3's
-// name and the current name.
+// API server arguments that specify an administrator's encryption configuration, under OpenShift
+// 3's name and the current name.
 const (
 	formerEncryptionArgument = "experimental-encryption-provider-config"
 	encryptionArgument       = "encryption-provider-config"

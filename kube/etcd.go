@@ -55,8 +55,8 @@ type EtcdPeers struct {
 	Cluster string
 	// Client manages the members. It uses the API server's socket.
 	Client etcdmember.Client
-	// Reset makes this member the only member. It continues with its own data. The other members are
-	// lost. An interrupted reset can be repeated.
+	// Reset makes this member the only member of the cluster. It keeps its own data, and the other
+	// members are lost. An interrupted reset can be repeated.
 	Reset bool
 	// ResetDone is called after a reset.
 	ResetDone func() error
@@ -133,8 +133,8 @@ func voters(members []*membership.Member) (count int) {
 	return count
 }
 
-// memberSocket returns the Unix socket of a member in a cluster with several members. In such a
-// cluster, the gateway listens on Socket.
+// memberSocket returns the path of the member's Unix socket in a cluster with several members, in
+// which the gateway listens on Socket.
 func (e *Etcd) memberSocket() string { return e.Socket + ".member" }
 
 // publish updates this member's peer address in the etcd cluster. The first member's address
@@ -174,8 +174,8 @@ const (
 // remedy is the last part of errors about unreadable data.
 const remedy = "restore a backup of that directory, or move it away to start with an empty cluster"
 
-// check opens the database and returns an error if the database is damaged. Otherwise, etcd would
-// panic in its own goroutine and leave only a stack trace.
+// check opens the database and returns an error if the database is damaged. Without this check,
+// etcd panics in its own goroutine and prints only a stack trace.
 func (e *Etcd) check() error {
 	path := filepath.Join(e.Dir, "member", "snap", "db")
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -244,8 +244,8 @@ func (e *Etcd) config() (*embed.Config, error) {
 	c.WarningApplyDuration = time.Second
 	c.WarningUnaryRequestDuration = time.Second
 	c.EnableGRPCGateway = false
-	// Nearly all connections of clients are idle most of the time, so the read buffers are small.
-	// Write buffers come from a shared pool by default.
+	// Nearly all client connections are idle most of the time, so the read buffers are small. Write
+	// buffers come from a shared pool by default.
 	c.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ReadBufferSize(4 << 10)}
 	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(logger())
 	return c, nil
@@ -267,13 +267,14 @@ func (e *Etcd) joinPeers(ctx context.Context, c *embed.Config) error {
 	if err == nil { // etcd reports an invalid address
 		c.ListenClientUrls = append(c.ListenClientUrls, url.URL{Scheme: "https", Host: net.JoinHostPort("127.0.0.1", port)})
 	}
-	// The election timeout allows for messages between hosts and for busy disks. A lost leader is
-	// replaced within four seconds.
+	// The election timeout allows for network latency between hosts and for busy disks. A lost
+	// leader is replaced within four seconds.
 	c.TickMs, c.ElectionMs = 200, 2000
 	// A member that missed at most this many writes catches up without a copy of the whole
 	// database.
 	c.SnapshotCount, c.SnapshotCatchUpEntries = 5000, 2000
-	// One learner can be on standby and others can be down while another learner joins.
+	// Allow several learners: one can be on standby and others can be down while another learner
+	// joins.
 	c.MaxLearners = 8
 	if e.Peers.Reset {
 		return e.prepareReset(c)

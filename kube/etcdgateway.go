@@ -122,7 +122,7 @@ func (g *etcdGateway) forward(ctx context.Context, client net.Conn) {
 	var copies sync.WaitGroup
 	for _, pair := range [][2]net.Conn{{client, member}, {member, client}} {
 		copies.Go(func() {
-			_, _ = io.Copy(pair[0], pair[1]) // closing either side ends both
+			_, _ = io.Copy(pair[0], pair[1]) // closing either connection ends both copies
 			client.Close()
 			member.Close()
 		})

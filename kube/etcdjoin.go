@@ -19,9 +19,9 @@ import (
 // membersTimeout is the timeout for requesting the member list.
 const membersTimeout = 5 * time.Second
 
-// initialCluster returns all members when a joining member first starts. Other members can join or
-// leave after the member has been added and before it starts, and etcd starts only with the current
-// members.
+// initialCluster returns the current members when a joining member first starts, because etcd
+// starts only with the current members. Other members can join or leave between the time when this
+// member was added and the time when it starts.
 func (e *Etcd) initialCluster(ctx context.Context) (string, error) {
 	if _, err := os.Stat(filepath.Join(e.Dir, "member", "wal")); err == nil || e.Peers.Cluster == "" {
 		return e.Peers.Cluster, nil // etcd has its own record of its members

@@ -20,7 +20,7 @@ type EtcdMaintenance struct {
 	Client etcdmember.Client
 	// Member is the name of this host's member, or "" if it is the only member.
 	Member string
-	// Interval is the time between two checks.
+	// Interval is the time between two checks of the members.
 	Interval time.Duration
 	// FreeSpace is the minimum unused space, in bytes, that a file must contain to be defragmented.
 	FreeSpace int64
@@ -117,7 +117,7 @@ func (m *EtcdMaintenance) step(ctx context.Context) (acted bool, err error) {
 	return m.do(ctx, self, work, err)
 }
 
-// self finds the state of this host's member.
+// self returns the state of this host's member.
 func (m *EtcdMaintenance) self(states []etcdmember.State) (etcdmember.State, bool) {
 	for _, state := range states {
 		if m.Member == "" || state.Name == m.Member {
@@ -167,9 +167,9 @@ func (m *EtcdMaintenance) recover(ctx context.Context) (acted bool, err error) {
 	return true, nil
 }
 
-// refresh makes all members update their records of the size that is in use. After a compaction, a
-// member updates its record only on its next write. Therefore, refresh stores a member's address
-// again. Even a full etcd permits this write.
+// refresh makes all members update their records of the size in use. After a compaction, a member
+// updates its record only on its next write. Therefore, refresh stores a member's address again.
+// Even a full etcd permits this write.
 func (m *EtcdMaintenance) refresh(ctx context.Context, self etcdmember.State) error {
 	ctx, cancel := context.WithTimeout(ctx, maintenanceTimeout)
 	defer cancel()

@@ -32,7 +32,7 @@ func databaseSize(t *testing.T, e *Etcd) int64 {
 	return info.Blocks * block
 }
 
-// fill writes keys of 512 KiB, and returns the first error.
+// fill writes keys of 512 KiB and returns the first error.
 func fill(t *testing.T, client *clientv3.Client, count int) error {
 	t.Helper()
 	value := strings.Repeat("x", 512<<10)
@@ -57,7 +57,7 @@ func empty(t *testing.T, client *clientv3.Client) {
 }
 
 // waitUntilSmall waits until a member's database file is small. Meanwhile, it renews a lease,
-// because a member accounts for the space that a compaction freed only at its next write.
+// because the space that a compaction frees becomes visible only with the member's next write.
 func waitUntilSmall(t *testing.T, client *clientv3.Client, member *Etcd) {
 	t.Helper()
 	eventually.True(t, "the file in "+member.Dir+" is small", func() bool {

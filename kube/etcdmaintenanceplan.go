@@ -10,7 +10,7 @@ import (
 const (
 	// busyRate is the number of writes per second at which etcd is considered busy.
 	busyRate = 200
-	// maxLag is the maximum number of writes by which a member can be behind the others.
+	// maxLag is the maximum number of writes by which a member can lag behind the other members.
 	maxLag = 1000
 	// defragmentPause is the minimum time between two defragmentations of the same member, unless
 	// its file is urgent.
@@ -37,7 +37,7 @@ func (s *writeSample) next(index uint64, now time.Time) float64 {
 
 // maintenanceWork is the next maintenance step. At most one field is set.
 type maintenanceWork struct {
-	// defragment is the member whose file is to be defragmented.
+	// defragment is the member whose file must be defragmented.
 	defragment *etcdmember.State
 	// lead is the member that must become the leader, because only the current leader's file still
 	// needs defragmentation.
@@ -112,7 +112,7 @@ func (r recovery) next(states []etcdmember.State) (maintenanceWork, error) {
 }
 
 // nextWork returns the step for the first member that needs maintenance. The leader is maintained
-// after all others, and first transfers the leadership to another member.
+// after all other members, and first transfers the leadership to another member.
 func nextWork(states []etcdmember.State, needed func(etcdmember.State) bool) maintenanceWork {
 	var leader, successor *etcdmember.State
 	for i := range states {

@@ -21,25 +21,26 @@ const (
 	// largeValue is the size in bytes above which a value is considered large.
 	largeValue = 16 << 10
 	// writeOverhead is the size in bytes of the data that etcd stores in addition to each value:
-	// its key, and index entries.
+	// its key and index entries.
 	writeOverhead = 1 << 10
 	// tenantRate is the rate for one tenant, in bytes per second. totalRate is the rate for the
-	// small values of all tenants, and another totalRate applies to their large values, so that
-	// large values do not delay small values. tenantBurst and totalBurst are the numbers of bytes
-	// that can be written without delay. The database contains all revisions from up to the last
-	// ten minutes, because a compaction every five minutes keeps the revisions from the last five
-	// minutes. In this time, the total stays below fullFraction of the database. If etcd has
-	// several voting members, each member allows its share of the rates, because clients can use
-	// all members.
+	// small values of all tenants together. Another totalRate applies to their large values, so
+	// that large values do not delay small values. tenantBurst and totalBurst are the numbers of
+	// bytes that can be written without delay.
+	//
+	// A compaction every five minutes keeps the revisions from the last five minutes, so the
+	// database contains up to ten minutes of revisions. The total that tenants can write in this
+	// time is less than fullFraction of the database. If etcd has several voting members, each
+	// member allows its share of the rates, because clients can use all members.
 	tenantRate, tenantBurst = 512 << 10, 32 << 20
 	totalRate, totalBurst   = 1 << 20, 160 << 20
 	// maxDelay is the maximum time that a write waits for its tenant's rate limit. Clients handle
 	// longer delays themselves: they receive an error and retry.
 	maxDelay = 2 * time.Second
 	// maxWaiting is the maximum number of waiting writes per tenant. Each waiting write occupies
-	// the API server, which serves a limited number of requests at the same time, including reads.
-	// While sharedWaiting or more writes wait, only one write per tenant can wait. At most
-	// maxTotalWaiting writes wait in total.
+	// one of the limited number of requests, including reads, that the API server serves
+	// concurrently. While sharedWaiting or more writes wait, only one write per tenant can wait. At
+	// most maxTotalWaiting writes wait in total.
 	maxWaiting, sharedWaiting, maxTotalWaiting = 4, 16, 32
 	// maxPaced is the maximum number of tenants whose state is kept in memory.
 	maxPaced = 10_000
@@ -49,13 +50,13 @@ const (
 	// changeFraction is the fraction above which tenants can only delete objects, and users cannot
 	// log in.
 	changeFraction = 0.9
-	// loginKeys is a substring of the keys of codes, tokens and grants. Users need codes, tokens
-	// and grants to delete objects when the database is full.
+	// loginKeys is a substring of the keys of codes, tokens and grants. Users need them to log in
+	// and delete objects when the database is full.
 	loginKeys = "/oauth.openshift.io/oauth"
 )
 
 // pacer delays tenants' writes, and rejects them when the database is nearly full. Each write of an
-// object, even a small patch, takes several times the object's size in memory, in etcd's log and in
+// object, even a small patch, uses several times the object's size in memory, in etcd's log and in
 // the API server's caches. It also stays in the database until the next compaction. A full database
 // stops the whole control plane.
 //
@@ -74,7 +75,7 @@ type pacer struct {
 	quota int64
 
 	clock        clock.Clock
-	small, large *fairQueue // queues for the total rates
+	small, large *fairQueue // queues that enforce the total rates
 
 	mu      sync.Mutex
 	tenants *lru.Cache // maps a tenant to its *tenantPace
@@ -146,8 +147,7 @@ func isFree(mark tenant.Mark, size int) bool {
 	return size <= largeValue && (mark.NoWait || mark.Deletes)
 }
 
-// limitOf returns the limit for a write. The write is admitted while at most this fraction of the
-// database is in use.
+// limitOf returns the fraction of the database up to which a write is admitted.
 func limitOf(mark tenant.Mark, request *etcdserverpb.PutRequest, creates bool) float64 {
 	size := len(request.GetValue())
 	switch {
@@ -161,8 +161,8 @@ func limitOf(mark tenant.Mark, request *etcdserverpb.PutRequest, creates bool) f
 	return changeFraction
 }
 
-// errWaiting is returned for a tenant's write that would have to wait, if the writer must not wait,
-// if the wait would be too long, or if too many writes already wait.
+// errWaiting rejects a tenant's write that cannot be applied immediately if the writer must not
+// wait, if the wait would be too long, or if too many writes are already waiting.
 var errWaiting = errors.New("other writes are already waiting")
 
 // pace waits until a write is allowed, or fails if the writer must not wait.
@@ -272,7 +272,7 @@ func (p *pacer) uses(fraction float64) bool {
 	return size != nil && float64((*size)()) > fraction*float64(p.quota)
 }
 
-// tenant returns a tenant's state.
+// tenant returns a tenant's state, with limits for the current number of voters.
 func (p *pacer) tenant(name string) *tenantPace {
 	voters := p.sharing()
 	limit, burst := tenantRate/rate.Limit(voters), tenantBurst/voters

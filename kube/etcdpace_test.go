@@ -139,8 +139,8 @@ func TestSmallWritesForTenantAreFree(t *testing.T) {
 	}
 }
 
-// TestTotalRateFitsDatabase computes the number of bytes that all tenants can write before a
-// compaction removes the first of them.
+// TestTotalRateFitsDatabase checks that the database has enough space for all values that tenants
+// can write before a compaction removes the first of these values.
 func TestTotalRateFitsDatabase(t *testing.T) {
 	const age = 10 * time.Minute
 	if maximum := 2 * (totalBurst + totalRate*int(age/time.Second)); float64(maximum) > fullFraction*databaseQuota {
@@ -198,7 +198,7 @@ func TestTenantCannotOccupyServerWithWaitingWrites(t *testing.T) {
 	if err := p.wait(ctx, mark("project shop"), largeValue); err != nil {
 		t.Errorf("a write of another tenant: %v", err)
 	}
-	// These users have many projects.
+	// Let many projects fill the queue.
 	for project := 0; count < maxTotalWaiting; project++ {
 		name := fmt.Sprint("project ", project)
 		exhaust(name)
@@ -246,7 +246,7 @@ func TestProjectsOfUserHaveOneShare(t *testing.T) {
 		evil := tenant.Mark{Name: fmt.Sprint("project evil-", project), Owner: "user mallory"}
 		if project >= maxWaiting {
 			ended, end := context.WithCancel(ctx)
-			end() // a waiting write fails
+			end() // a write that has to wait fails
 			if err := p.wait(ended, evil, largeValue); !errors.Is(err, errWaiting) {
 				t.Errorf("another write of the user: %v", err)
 			}
@@ -258,7 +258,8 @@ func TestProjectsOfUserHaveOneShare(t *testing.T) {
 	result := make(chan error, 1)
 	writes.Go(func() { result <- p.wait(ctx, mark("project shop"), largeValue) })
 	waits(maxWaiting + 1)
-	// Two writes fit: one small and one large.
+	// The rate admits one write per interval. One of the first two admitted writes must be the
+	// shop project's.
 	interval := time.Duration(cost(largeValue)) * time.Second / totalRate
 	for remaining := maxWaiting; remaining >= maxWaiting-1; remaining-- {
 		eventually.True(t, "the first write to wait for the rate", clock.HasWaiters)
@@ -275,7 +276,7 @@ func TestMastersShareRates(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	voters, servers := 3, []*pacer{newPacer(databaseQuota, clock), newPacer(databaseQuota, clock), newPacer(databaseQuota, clock)}
 	for _, p := range servers {
-		p.tenant("project evil") // the tenant is set before etcd starts
+		p.tenant("project evil") // creates the tenant's state before etcd starts
 		p.shareAmong(func() int { return voters })
 	}
 	// admitted sends writes to each server until the server rejects one, and returns the number of

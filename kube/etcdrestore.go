@@ -15,13 +15,13 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// revisionBump is added to the revision of restored data, so that a revision that clients saw after
-// the snapshot was taken never identifies a different object. etcd's guide for Kubernetes clusters
-// recommends this number.
+// revisionBump is added to the revision of restored data, so that a revision that clients received
+// after the snapshot was taken never identifies a different object. etcd's guide for Kubernetes
+// clusters recommends this number.
 const revisionBump = 1_000_000_000
 
-// restoredFile is a file in the data directory of a member that has been restored and has not been
-// started since.
+// restoredFile marks the data directory of a member that has been restored and has not been started
+// since then.
 const restoredFile = "member/restored"
 
 // EtcdRestore replaces the data directory of a stopped member with a snapshot. The restored member
@@ -61,7 +61,7 @@ func (r EtcdRestore) Run() error {
 
 // stage creates the restored member's data.
 func (r EtcdRestore) stage(dir string) error {
-	// Remove this directory, which a killed restore can leave behind.
+	// Remove the remains of a killed restore.
 	if err := os.RemoveAll(dir); err != nil {
 		return err
 	}

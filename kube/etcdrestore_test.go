@@ -75,8 +75,8 @@ func TestSnapshotReplacesDataOfMember(t *testing.T) {
 	running.Stop()
 }
 
-// TestDatabaseOfStoppedMemberCanBeRestored restores the database file of a stopped member, followed
-// by its hash, as it is saved before an upgrade.
+// TestDatabaseOfStoppedMemberCanBeRestored restores a snapshot like the one that is saved before an
+// upgrade: the database file of a stopped member, followed by its hash.
 func TestDatabaseOfStoppedMemberCanBeRestored(t *testing.T) {
 	member, snapshot := newMember(t), filepath.Join(t.TempDir(), "snapshot.db")
 	e := member(false)

@@ -89,8 +89,8 @@ func (e *Etcd) wait(ctx context.Context, server *embed.Etcd) error {
 	}
 }
 
-// failed returns a listener's error. If etcd itself stopped because of an error, its listeners fail
-// first.
+// failed handles a listener's error. If etcd itself has stopped because of an error, its listeners
+// fail first. In this case, failed adds the remedy for a stopped etcd.
 func (e *Etcd) failed(server *embed.Etcd, err error) error {
 	select {
 	case <-server.Server.StoppingNotify():
@@ -109,8 +109,9 @@ func (e *Etcd) stopped(err error) error {
 	return fmt.Errorf("%w; if this master was removed from the cluster, run `slipway down --purge` and let it join again", err)
 }
 
-// closeServer stops etcd. Without a leader, etcd can neither respond to in-flight requests nor
-// transfer the leadership, and etcd's Close never returns before the server is ready.
+// closeServer stops etcd. It uses a hard stop if etcd has no leader, because etcd can then neither
+// respond to in-flight requests nor transfer the leadership, or if the server is not ready, because
+// etcd's Close then never returns.
 func closeServer(server *embed.Etcd) {
 	ready := false
 	select {

@@ -28,8 +28,8 @@ import (
 //
 // The API server decides whether a claim can grow: the PersistentVolumeClaimResize admission plugin
 // requires a StorageClass with allowVolumeExpansion, even for PersistentVolumes that an
-// administrator creates. Such a volume and its claim specify a class, which need not provision
-// anything.
+// administrator creates. These volumes and their claims must specify a class, even if the class
+// does not provision volumes.
 type Expander struct {
 	// Deps provides the shared clients and caches.
 	Deps *controller.Deps

@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// fairQueue shares a rate among tenants. While writes wait, each tenant with waiting writes gets
-// the same number of bytes, regardless of how many writes it has (start-time fair queueing: P.
-// Goyal and others, 1996).
+// fairQueue shares a rate among tenants. While writes wait, each tenant with waiting writes can
+// write the same number of bytes, regardless of how many writes it has (start-time fair queueing:
+// P. Goyal and others, 1996).
 type fairQueue struct {
 	clock   clock.Clock
 	limiter *rate.Limiter // guarded by mu, so that only the first turn takes tokens
@@ -24,7 +24,7 @@ type fairQueue struct {
 	// its last turn. Both are in bytes.
 	position int64
 	ends     map[string]int64
-	count    int64 // number of all turns so far
+	count    int64 // total number of turns
 }
 
 // turn is a waiting write.
@@ -32,7 +32,7 @@ type turn struct {
 	start, number int64
 	size          int
 	index         int           // index in the heap of waiting turns
-	first         chan struct{} // receives a value when the turn becomes the first one
+	first         chan struct{} // receives a value when the turn reaches the front
 }
 
 func newFairQueue(clock clock.Clock, bytesPerSecond rate.Limit, burst int) *fairQueue {
@@ -154,7 +154,7 @@ func (q *fairQueue) remove(t *turn) {
 	}
 }
 
-// turns is a heap. The first turn is admitted next.
+// turns is a heap of waiting turns. The first turn in the heap is admitted next.
 type turns []*turn
 
 // Len implements heap.Interface.

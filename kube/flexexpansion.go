@@ -124,8 +124,8 @@ func (x *flexExpansion) run(ctx context.Context) {
 			x.queue.Forget(key)
 		})
 	}
-	// Driver calls do not use this context. They are terminated with the process, and are repeated
-	// after the next start.
+	// Driver calls do not use ctx, so wait for them only briefly. They are terminated with the
+	// process and repeated after the next start.
 	done := make(chan struct{})
 	go func() { work.Wait(); close(done) }()
 	select {

@@ -52,8 +52,8 @@ func Globals(gates map[string]bool) error {
 		return fmt.Errorf("set logging: %w", err)
 	}
 	// ValidateAndApply replaces the process's logger, which adds component names to its output and
-	// removes secrets. Restore that logger. In a process without such a logger, klog's own sink has
-	// a different type.
+	// removes secrets. Restore that logger. A process without that logger uses klog's own sink,
+	// which has a different type.
 	if _, own := logger.GetSink().(textlogger.KlogBufferWriter); own {
 		klog.SetLoggerWithOptions(logger, klog.ContextualLogger(true))
 	}
@@ -63,8 +63,8 @@ func Globals(gates map[string]bool) error {
 // ownGates returns the feature gates whose values differ from upstream's defaults.
 //
 // EnvFiles lets the kubelet read a container's file as root to set another container's environment
-// variables (fileKeyRef). The kubelet accepts pipes and files of any size there: a tenant could use
-// up the node's memory, or block the kubelet's threads and the deletion of the pod.
+// variables (fileKeyRef). Because the kubelet accepts pipes and files of any size, a tenant could
+// use up the node's memory, or block the kubelet's threads and the deletion of the pod.
 //
 // ConcurrentWatchObjectDecode starts ten goroutines for each etcd watch, more than the watch's
 // other goroutines combined. This is worthwhile only for watches with thousands of changes per

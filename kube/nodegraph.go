@@ -22,8 +22,8 @@ const (
 
 // lateGraph gives upstream's node authorizer time to observe a pod. The authorizer has its own
 // watch on pods. The kubelet can request a new pod and the objects that it mounts before the
-// authorizer's graph contains the pod. If the request were denied, the kubelet would retry only
-// seconds later. lateGraph never allows a request that upstream denies.
+// authorizer's graph contains the pod. If upstream denied the request, the kubelet would wait
+// several seconds before it retries. lateGraph never allows a request that upstream denies.
 type lateGraph struct {
 	upstream authorizer.Authorizer
 }
@@ -43,7 +43,7 @@ func (l lateGraph) authorize(ctx context.Context, a authorizer.Attributes) (auth
 		}
 		return decision == authorizer.DecisionAllow || err != nil, nil
 	})
-	return decision, "", nil // upstream returns the reason
+	return decision, "", nil // upstream's own authorizer returns the reason
 }
 
 // graphTimeout returns the time limit for a request. It is 0 unless a node requests one of its pods

@@ -17,8 +17,8 @@ type Plugin struct {
 	Configuration []byte
 }
 
-// setPlugins enables and disables the configured plugins, in addition to the defaults. Upstream
-// reads the plugins' configuration from a file.
+// setPlugins enables and disables the configured plugins, in addition to the defaults. It writes
+// the plugins' configuration to AdmissionFile, because upstream reads it from a file.
 func (s *APIServer) setPlugins(admission *kubeoptions.AdmissionOptions) error {
 	type pluginConfig struct {
 		Name          string          `json:"name"`

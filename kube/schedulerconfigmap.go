@@ -96,8 +96,8 @@ func (s *Scheduler) followConfigMap(ctx context.Context, synced chan<- struct{},
 // the disk is full, for example.
 const policyRetryInterval = time.Minute
 
-// applyConfigMap applies the ConfigMap that a store contains. It returns why the ConfigMap is not
-// applied, or "".
+// applyConfigMap applies the ConfigMap that a store contains. It returns the reason why the
+// ConfigMap is not applied, or "" if it is applied.
 func (s *Scheduler) applyConfigMap(store cache.Store) string {
 	m := s.ConfigMap
 	object, exists, err := store.GetByKey(m.Namespace + "/" + m.Name)

@@ -49,8 +49,8 @@ func markTenant(requester func(project string) string, next http.Handler) http.H
 	})
 }
 
-// ownerOf returns the tenant that requested the project of the tenant with the given name. It
-// returns "" if that tenant is not a project or if no user requested the project.
+// ownerOf returns the tenant of the user who requested a tenant's project. It returns "" if the
+// tenant is not a project or if no user requested the project.
 func ownerOf(name string, requester func(project string) string) string {
 	project, ok := tenant.ProjectOf(name)
 	if !ok {
@@ -87,8 +87,8 @@ func markPublic(next http.Handler) http.Handler {
 // the platform. If the API server sends a request to itself, the request's header contains the mark
 // of the original request.
 //
-// A platform component that writes a project's objects does not wait for that project: the
-// scheduler, for example, patches the pods of all projects one after the other.
+// Platform components do not wait for the project whose objects they write. For example, the
+// scheduler patches the pods of all projects one after another, so one project must not delay it.
 func markOf(info *request.RequestInfo, caller user.Info, header http.Header) tenant.Mark {
 	writer := callerMark(caller.GetName(), header)
 	namespace := info.Namespace
@@ -108,7 +108,7 @@ func markOf(info *request.RequestInfo, caller user.Info, header http.Header) ten
 // callerMark returns the mark for a caller's writes outside projects.
 func callerMark(caller string, header http.Header) tenant.Mark {
 	if caller == user.APIServerUser {
-		name, _ := url.QueryUnescape(header.Get(tenantHeader)) // written by carryTenant
+		name, _ := url.QueryUnescape(header.Get(tenantHeader)) // carryTenant escapes the name
 		return tenant.Mark{Name: name, NoWait: header.Get(noWaitHeader) != ""}
 	}
 	if namespace, _, err := serviceaccount.SplitUsername(caller); err == nil {

@@ -15,7 +15,7 @@ import (
 
 const (
 	// maxUncachedWatches is the maximum number of concurrent watches of a resource that etcd itself
-	// serves. Two such watches cost less than a watch cache, which has 20 goroutines.
+	// serves. Two uncached watches cost less than a watch cache, which has 20 goroutines.
 	maxUncachedWatches = 2
 	// maxUncachedObjects is the size of a list, in objects, that starts the watch cache.
 	maxUncachedObjects = 500
@@ -54,7 +54,7 @@ type lazilyCached struct {
 	// lists is the number of lists since listsFrom that a cache could have served.
 	lists     int
 	listsFrom time.Time
-	// cache is nil until it is started. It serves requests once it has been ready.
+	// cache is nil until it is started. It serves requests after it has become ready.
 	cache  watchCache
 	stop   func()
 	serves bool

@@ -66,9 +66,9 @@ func upload(file string) string {
 }
 
 // lastWrite returns the time when a client last wrote to an upload. It returns the zero time if
-// only the modification times of the upload's files show this time. Storage other than files does
-// not record the time. For such storage, if the upload is older than this process, lastWrite
-// returns the time at which this process started.
+// only the modification times of the upload's files show this time. Only file storage records the
+// time. For other storage, if the upload is older than this process, lastWrite returns the time at
+// which this process started.
 func (c *collection) lastWrite(id string) time.Time {
 	if c.uploads == nil {
 		return time.Time{}

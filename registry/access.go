@@ -24,7 +24,7 @@ import (
 // Users authenticate with an API server token. The token is either the password in basic
 // authentication, or a bearer token that tokenPath issued.
 
-// tokenPath is the path that implements Docker's token protocol.
+// tokenPath is the path of the endpoint that implements Docker's token protocol.
 const tokenPath = "/openshift/token"
 
 // anonymousToken is the bearer token for clients without credentials.
@@ -33,13 +33,13 @@ const anonymousToken = "anonymous"
 // caller is the sender of a request: a user or an anonymous client.
 type caller struct {
 	token          string
-	hasCredentials bool   // the request has credentials
+	hasCredentials bool   // true if the request has credentials
 	address        string // the client's address
 }
 
 func (c caller) anonymous() bool { return c.token == "" }
 
-// callerOf returns the caller of a request.
+// callerOf returns the caller that a request's credentials identify.
 func callerOf(r *http.Request) caller {
 	address := clientaddr.Network(r.RemoteAddr)
 	if _, password, ok := r.BasicAuth(); ok {
@@ -83,8 +83,8 @@ func (s *server) authenticate(ctx context.Context, c caller) error {
 	return err
 }
 
-// turn waits until requests to the API server are possible for both the caller's address and the
-// caller's token, and takes a slot for each of them. It returns a function that releases the slots.
+// turn waits until it can acquire one slot for the caller's address and one slot for the caller's
+// token. It returns a function that releases the slots.
 func (s *server) turn(ctx context.Context, c caller) (free func(), err error) {
 	if s.shares == nil {
 		return func() {}, nil
@@ -115,8 +115,8 @@ func (s *server) may(ctx context.Context, c caller, right kubeauthorizationv1.Re
 	right.Group = "image.openshift.io"
 	question := strings.Join([]string{c.token, right.Verb, right.Namespace, right.Resource, right.Subresource, right.Name}, "\n")
 	results := s.reviewed.DoChan(question, func() (any, error) {
-		// The review must not be canceled with this request, because other requests wait for the
-		// result too.
+		// The review must not be canceled with this request, because other requests also wait for
+		// its result.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 		defer cancel()
 		return s.review(ctx, c, right)

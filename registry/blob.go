@@ -16,8 +16,8 @@ func blobPath(id digest.Digest) string {
 }
 
 // serveBlob serves a blob. Distribution checks access and sets the headers. If the blob is a file,
-// serveBlob sends the file itself, and the kernel copies it if there is no TLS. Distribution would
-// copy the file through a 4 MiB buffer for each client.
+// serveBlob sends the file itself, and the kernel copies it if there is no TLS. Distribution's own
+// handler copies the file through a 4 MiB buffer for each client.
 func (s *store) serveBlob(w http.ResponseWriter, r *http.Request) {
 	t, _ := routeOf(r)
 	w = named(w, t.digest)

@@ -9,7 +9,7 @@ import (
 )
 
 // directories is storage whose directories can disappear during a walk. For example, an upload's
-// directory is removed when the upload ends. Distribution's walk would stop or fail at such a
+// directory is removed when the upload ends. Distribution's own walk stops or fails at a removed
 // directory.
 type directories struct{ driver.StorageDriver }
 
@@ -37,6 +37,6 @@ func (b below) List(ctx context.Context, path string) ([]string, error) {
 // removedMeanwhile reports whether an error means that a directory was removed, possibly while it
 // was being read.
 func removedMeanwhile(err error) bool {
-	var cause driver.Error // driver.Error has no method Unwrap
+	var cause driver.Error // driver.Error does not implement Unwrap
 	return missing(err) || errors.As(err, &cause) && errors.Is(cause.Detail, fs.ErrNotExist)
 }

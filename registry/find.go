@@ -80,7 +80,7 @@ func (s *server) findInIndexes(ctx context.Context, stream *imagev1.ImageStream,
 	return location{}, false, nil
 }
 
-// findBlob returns the location of one of the stream's images that contains the blob.
+// findBlob returns the location of an image that is in the stream and contains the blob.
 func (s *server) findBlob(ctx context.Context, t target) (source, bool, error) {
 	if at, ok := s.blobs.get(blobOf{t.repository(), t.digest}); ok {
 		return at, true, nil
@@ -108,8 +108,8 @@ func (s *server) findBlob(ctx context.Context, t target) (source, bool, error) {
 	return source{}, false, nil
 }
 
-// holds reports whether a blob is a layer or the configuration of an image, or of an image in an
-// index.
+// holds reports whether a blob is a layer or the configuration of an image. If the image is an
+// index, holds checks the index's images instead.
 func holds(content *imagev1.ImageStreamLayers, image, digest string) bool {
 	blobs := content.Images[image]
 	if slices.Contains(blobs.Layers, digest) || blobs.Config != nil && *blobs.Config == digest {
@@ -118,9 +118,10 @@ func holds(content *imagev1.ImageStreamLayers, image, digest string) bool {
 	return slices.ContainsFunc(blobs.Manifests, func(child string) bool { return holds(content, child, digest) })
 }
 
-// digestIn returns the digest in a tag event's image reference, or "" if it has none.
+// digestIn returns the digest in a tag event's image reference, or "" if the reference has no
+// digest.
 func digestIn(event imagev1.TagEvent) string {
-	// sourceOf reports an invalid reference.
+	// Ignore the error, because sourceOf reports an invalid reference.
 	parsed, _ := record.ParseReference(event.DockerImageReference)
 	return parsed.Digest
 }

@@ -19,7 +19,7 @@ import (
 const forwardTimeout = 5 * time.Second
 
 // Forward is the component of a master that does not run the registry. It forwards requests to the
-// master that does.
+// master that runs the registry.
 type Forward struct {
 	// Address is the host:port to listen on. CertFile and KeyFile contain the serving certificate.
 	Address, CertFile, KeyFile string
@@ -29,7 +29,7 @@ type Forward struct {
 	Target func() (string, error)
 }
 
-// Name returns the component's name, which is that of the registry itself.
+// Name returns the component's name, which is the same as the registry's.
 func (*Forward) Name() string { return "registry" }
 
 // Run forwards requests until ctx is done.
@@ -49,15 +49,17 @@ func (f *Forward) Run(ctx context.Context, ready func()) error {
 	}
 	defer transport.CloseIdleConnections()
 	return serve(ctx, listener, f.CertFile, f.KeyFile, &httputil.ReverseProxy{
-		// The registry's responses contain the host of the request.
+		// The registry's responses contain the request's Host header, so Rewrite does not change
+		// it.
 		Rewrite:      func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "https", f.Host },
 		Transport:    transport,
-		ErrorLog:     log.New(discard{}, "", 0), // the client gets the error
+		ErrorLog:     log.New(discard{}, "", 0), // the client receives the error
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { serveError(w, unavailable(err)) },
 	}, ready)
 }
 
-// dial connects to the registry. It ignores the address, which is a name.
+// dial connects to the master that runs the registry. It ignores the address argument, which
+// contains the registry's name.
 func (f *Forward) dial(ctx context.Context, network, _ string) (net.Conn, error) {
 	target, err := f.Target()
 	if err != nil {

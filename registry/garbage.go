@@ -18,7 +18,7 @@ import (
 // belong to pushes that are still in progress.
 const uploadAge = time.Hour
 
-// collection is one run of the garbage collection. No manifest is stored during a run.
+// collection is a garbage collection run. The registry stores no manifests during a run.
 type collection struct {
 	*store
 	request record.GarbageRequest
@@ -35,9 +35,9 @@ type collection struct {
 	uploads *uploads
 
 	dryRemoved map[string]bool // images that a dry run does not remove but treats as removed
-	candidates map[string]bool // blobs that can be removed; all if nil
+	candidates map[string]bool // removable blobs; nil means all blobs
 	inUse      map[string]bool // blobs that are kept if they are linked
-	linked     map[string]bool // blobs to which remaining links of repositories refer
+	linked     map[string]bool // blobs that remaining repository links refer to
 	garbage    record.Garbage
 	visits     []*visit
 }
@@ -45,7 +45,7 @@ type collection struct {
 // run finds and removes garbage.
 func (c *collection) run(ctx context.Context) (record.Garbage, error) {
 	c.inUse, c.dryRemoved, c.linked = map[string]bool{}, map[string]bool{}, map[string]bool{}
-	removed := map[string]map[string]bool{} // by repository and manifest
+	removed := map[string]map[string]bool{} // manifests to remove, by repository
 	if !c.request.Everything {
 		c.candidates = map[string]bool{}
 	}
@@ -108,7 +108,7 @@ func (c *collection) keepImages() {
 //
 // It removes a blob that no repository links to, even if an Image object refers to the blob. A
 // manifest can refer to layers that its project never contained, such as another project's layers.
-// No quota counts such layers, and no client can pull them.
+// No quota counts these layers, and no client can pull them.
 func (c *collection) removeUnused(ctx context.Context) error {
 	vacuum := storage.NewVacuum(ctx, c.driver)
 	for _, v := range c.visits {
@@ -135,7 +135,7 @@ func (c *collection) removeUnused(ctx context.Context) error {
 			}
 			c.garbage.Layers = append(c.garbage.Layers, record.GarbageLink{Repository: v.name, Digest: layer.name.String()})
 			if c.candidates != nil {
-				c.candidates[layer.id.String()] = true // requests contain only the name
+				c.candidates[layer.id.String()] = true // requests contain only the layer's name
 			}
 		}
 	}

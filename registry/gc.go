@@ -23,7 +23,7 @@ func (s *server) collectGarbage(ctx context.Context, note func(string)) {
 	defer ticker.Stop()
 	var lastUploads time.Time
 	var lastNote string
-	projects := true // check at startup, because projects might have been deleted before
+	projects := true // projects might have been deleted while the registry was stopped
 	for {
 		if text := s.diskNote(); text != lastNote {
 			note(text)

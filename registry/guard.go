@@ -93,7 +93,7 @@ type meter struct {
 	io.Reader
 	take     func(bytes int64) error
 	reserved int64
-	err      error // the error if the data is refused
+	err      error // the error if the data was rejected
 }
 
 // Read reserves bytes and then reads them.

@@ -48,7 +48,7 @@ func send(t *testing.T, front *httptest.Server, size int, chunked bool) (int, st
 	}
 	var content io.Reader = bytes.NewReader(make([]byte, size))
 	if chunked {
-		content = io.MultiReader(content) // the length of this body is unknown
+		content = io.MultiReader(content) // hides the content's length
 	}
 	request, err := http.NewRequest(http.MethodPatch, at.String(), content)
 	if err != nil {

@@ -25,7 +25,7 @@ var manifestTypes = []string{
 }
 
 // readManifest serves a stored manifest. If the request accepts all media types, readManifest
-// serves the manifest unchanged. Distribution would convert or reject it.
+// serves the manifest unchanged. Without this, distribution converts or rejects the manifest.
 func (s *store) readManifest(w http.ResponseWriter, r *http.Request) {
 	if accept := r.Header.Values("Accept"); len(accept) == 0 || strings.Contains(strings.Join(accept, ","), "*/*") {
 		r = r.Clone(r.Context())

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// namespaces reads namespaces from the cache, and signals their deletion.
+// namespaces reads namespaces from the cache and signals their deletion.
 type namespaces struct {
 	client coreclient.NamespaceInterface
 	store  cache.Store
@@ -69,7 +69,7 @@ func (n *namespaces) quota(name string, standard int64) int64 {
 		return standard
 	}
 	quota, err := ParseQuota(namespace.Annotations[QuotaAnnotation])
-	if err != nil { // The annotation is not valid.
+	if err != nil { // the annotation is invalid
 		return standard
 	}
 	return quota

@@ -60,7 +60,7 @@ func (g *testRegistry) pushBlob(repository string, id digest.Digest, content []b
 	return response
 }
 
-// manifestOf returns a manifest of an image with a configuration and a layer.
+// manifestOf returns the manifest of an image with a configuration and a layer.
 func manifestOf(t *testing.T, config []byte, layer ocispec.Descriptor, algorithm digest.Algorithm) []byte {
 	t.Helper()
 	manifest, err := json.Marshal(ocispec.Manifest{

@@ -25,7 +25,8 @@ import (
 // records the UID of the project's namespace, so that a new project never receives the content of a
 // deleted project with the same name.
 
-// projectsDir is the directory that contains these files. A file's name is the name of its project.
+// projectsDir contains one file for each project, named after the project. The file contains the
+// UID of the project's namespace.
 const projectsDir = rootDir + "/projects"
 
 // owners caches the UIDs of the namespaces that own the content of projects.
@@ -59,7 +60,8 @@ func (s *server) claimProject(ctx context.Context, store *store, project string)
 		return nil
 	}
 	uid, err := s.namespaces.uid(ctx, project)
-	// If the namespace does not exist, only cluster administrators have permissions in it.
+	// If the namespace does not exist, claim nothing, because only cluster administrators have
+	// permissions in it.
 	if err != nil || uid == "" || s.owners.get(project) == uid {
 		return err
 	}
@@ -230,7 +232,7 @@ func (s *server) removeImages(ctx context.Context, search collection, inUse map[
 		err := s.images.Images().Delete(ctx, image.Name, metav1.DeleteOptions{
 			Preconditions: &metav1.Preconditions{UID: ptr.To(image.UID), ResourceVersion: ptr.To(image.ResourceVersion)},
 		})
-		if apierrors.IsConflict(err) { // it was pushed again in the meantime, to another repository
+		if apierrors.IsConflict(err) { // the image was pushed to another repository in the meantime
 			search.images[image.Name] = record.Blobs(image)
 			continue
 		}
@@ -241,7 +243,7 @@ func (s *server) removeImages(ctx context.Context, search collection, inUse map[
 	return nil
 }
 
-// linked returns the blobs that the projects' repositories link to, as digests of their content.
+// linked returns the content digests of the blobs that the projects' repositories link to.
 func (s *store) linked(ctx context.Context, projects []string) (blobs []string, err error) {
 	for _, project := range projects {
 		err := s.driver.Walk(ctx, path.Join(repositoriesDir, project), func(file driver.FileInfo) error {

@@ -67,7 +67,7 @@ func (p *promises) forget(ended func(repository string, promised time.Time) bool
 }
 
 // unless calls remove unless the blob is promised to a repository. If repository is empty, unless
-// checks for a promise to any repository. promised reports whether such a promise exists.
+// checks for a promise to any repository. promised reports whether a promise prevents the removal.
 func (p *promises) unless(repository string, id digest.Digest, remove func() error) (promised bool, err error) {
 	if p == nil {
 		return false, remove()

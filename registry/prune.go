@@ -132,7 +132,7 @@ func (s *server) collect(ctx context.Context, c caller,
 		return record.Garbage{}, err
 	}
 	if len(request.Images) == 0 && !request.Everything {
-		return record.Garbage{}, nil // the client checks whether it can prune
+		return record.Garbage{}, nil // an empty request only checks whether the client can prune
 	}
 	if !request.DryRun {
 		s.pushes.Lock()

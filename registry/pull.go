@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/registryclient"
 )
 
-// pullManifest serves the manifest of a tag or image in a stream, wherever the manifest is stored.
-// If the stream does not contain the image, pullUnknown serves the manifest.
+// pullManifest serves the manifest of a tag or image in a stream, regardless of where the manifest
+// is stored. If the stream does not contain the image, pullUnknown serves the manifest.
 func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	at, ok, err := s.find(r.Context(), t)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *sto
 	}
 	if at.source.remote == "" {
 		if id, err := digest.Parse(at.digest); err == nil && at.source.repository != t.repository() && store.hasManifest(r.Context(), t.repository(), id) {
-			// The image was moved to this repository when the other project was deleted.
+			// The image was moved to this repository when its original project was deleted.
 			at.source.repository = t.repository()
 		}
 		if at.source.repository != t.repository() && !at.unproven {
@@ -75,7 +75,7 @@ func redirect(r *http.Request, repository, kind, digest string) *http.Request {
 func (s *server) remember(ctx context.Context, t target, at location) {
 	image, err := s.images.Images().Get(ctx, at.digest, metav1.GetOptions{})
 	if err != nil {
-		return // later requests look it up in the stream
+		return // later requests find the blobs through the stream
 	}
 	s.rememberImage(t, image, at.source)
 }
@@ -170,9 +170,9 @@ func (s *server) client(r *http.Request, t target, at source,
 	return client
 }
 
-// maxReturns is the maximum number of times that a request can return to this registry. A stream
-// can refer to a stream in this registry under another address, and that stream can refer to
-// another registry.
+// maxReturns is the maximum number of times that a request can return to this registry. A few
+// returns are legitimate, because a stream can refer, under another address, to a stream in this
+// registry that refers to another registry.
 const maxReturns = 3
 
 // isLoop reports whether a request has passed through this registry too often. If a stream refers
@@ -186,7 +186,7 @@ func leadsBack(t target, at source) errcode.Error {
 	return errcode.ErrorCodeDenied.WithMessage(fmt.Sprintf("image stream %q refers to %q, which leads back to the stream: import the image from its original registry", t.repository(), at.remote))
 }
 
-// pullBlob serves a blob of one of a stream's images, wherever the blob is stored.
+// pullBlob serves a blob of one of a stream's images, regardless of where the blob is stored.
 func (s *server) pullBlob(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	id, err := digest.Parse(t.digest)
 	if err != nil {
@@ -194,7 +194,7 @@ func (s *server) pullBlob(w http.ResponseWriter, r *http.Request, store *store, 
 		return
 	}
 	withdraw := func() {}
-	if r.Method == http.MethodHead { // a client that pushes doesn't send data that the registry has
+	if r.Method == http.MethodHead { // a client does not push data that the registry has
 		withdraw = s.promises.make(t.repository(), id)
 	}
 	if store.hasBlob(r.Context(), t.repository(), id) {

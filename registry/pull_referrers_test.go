@@ -131,7 +131,7 @@ func TestManifestOfOtherProjectIsNotServedAsReferrer(t *testing.T) {
 	if _, err := s.images.Images().Create(t.Context(), image, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	// The other project's registry has listed the manifest.
+	// The cache contains the private manifest, because the other registry has listed it.
 	s.blobs.add("shop/app", []string{private}, source{remote: remoteName})
 	w := httptest.NewRecorder()
 	s.pullManifest(w, httptest.NewRequest(http.MethodGet, "/v2/shop/app/manifests/"+private, nil), registry.store, target{namespace: "shop", stream: "app", reference: private})

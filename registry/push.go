@@ -53,7 +53,7 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 	}
 	s.pushes.RLock()
 	defer s.pushes.RUnlock()
-	// putManifest reports an error in the manifest to the client.
+	// If the manifest is invalid, putManifest reports the error to the client.
 	mapping, problem := mappingOf(r.Context(), store, t, content)
 	if problem == nil {
 		if err := s.mayHave(r.Context(), mapping); err != nil {

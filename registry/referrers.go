@@ -24,7 +24,8 @@ import (
 // Source: OCI distribution specification 1.1, "Listing Referrers" and "Pushing Manifests with
 // Subject".
 
-// routeReferrers is the name of a route that distribution's router does not have.
+// routeReferrers is the name of the route for referrers, which distribution's router does not
+// define.
 const routeReferrers = "referrers"
 
 // maxReferrers is the maximum number of referrers on a page, and maxPage is the maximum total size
@@ -51,7 +52,7 @@ func referrersPath(at string) (repository, subject string, ok bool) {
 		return "", "", false
 	}
 	if repository, subject = rest[:i], rest[i+len(routeReferrers)+2:]; strings.Contains(subject, "/") {
-		return "", "", false // a repository can have this name, too
+		return "", "", false // a repository name can also contain this text
 	}
 	return repository, subject, true
 }

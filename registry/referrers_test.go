@@ -107,7 +107,8 @@ func TestReferrersArePaged(t *testing.T) {
 	g := newTestRegistry(t)
 	image := g.push("shop/app", g.layer())
 	bill := g.attach("shop/app", image, billType)
-	for i := range maxReferrers { // more notes than a page has, before the only one with a manifest
+	// Record more referrers than fit on a page. Only the last referrer has a manifest.
+	for i := range maxReferrers {
 		id := digest.NewDigestFromEncoded(digest.SHA256, fmt.Sprintf("%064x", i))
 		if err := g.noteReferrer(t.Context(), "shop/app", digest.Digest(image), id); err != nil {
 			t.Fatal(err)
@@ -184,7 +185,7 @@ func TestReferrersAreRemovedWithSubject(t *testing.T) {
 	g := newTestRegistry(t)
 	remaining, deleted := g.push("shop/app", g.layer()), g.push("shop/app", g.layer())
 	bill := g.attach("shop/app", remaining, billType)
-	signature := g.attach("shop/app", bill, signatureType) // of the bill of materials
+	signature := g.attach("shop/app", bill, signatureType) // signs the bill of materials
 	referrer := g.attach("shop/app", deleted, billType)
 	now := time.Now().Add(2 * time.Hour)
 
@@ -201,7 +202,8 @@ func TestReferrersAreRemovedWithSubject(t *testing.T) {
 	if !g.has("shop/app", bill) || !g.has("shop/app", signature) || !slices.Equal(g.referring("shop/app", bill), []string{signature}) {
 		t.Error("a referrer of an image in use was removed")
 	}
-	// Referrers are kept if their image is only in the stream and not in this repository.
+	// Referrers are kept if their image is in the stream, even if the image is not in this
+	// repository.
 	remoteImage := g.push("shop/base", g.layer())
 	if garbage := g.collect(collection{request: all, images: map[string][]string{remoteImage: nil}, streams: map[string][]string{"shop/app": {remaining}}, now: now}); !g.has("shop/app", signature) {
 		t.Errorf("referrers of an image of the stream: removed %+v", garbage)

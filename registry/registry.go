@@ -1,7 +1,8 @@
 // Package registry implements the cluster's image registry at docker-registry.default.svc:5000. It
-// stores the images of image streams: a repository `<project>/<stream>` is an image stream. Access
-// to the repository requires permissions on imagestreams/layers. A push creates the stream and tags
-// the image into it. A pull also serves images in other registries that a stream only references.
+// stores the images of image streams: the repository `<project>/<stream>` corresponds to an image
+// stream. Access to the repository requires permissions on imagestreams/layers. A push creates the
+// stream and tags the image into it. A pull also serves images in other registries that a stream
+// only references.
 //
 // Behind this package, github.com/distribution/distribution stores and serves blobs and manifests.
 // Distribution is set up on the first request, so an unused registry costs only a listener.
@@ -52,7 +53,7 @@ type Registry struct {
 	// Client connects to the API server with the permissions of system:registry, and with
 	// permission to list and delete images. Requests on behalf of users use the users' own tokens.
 	Client *rest.Config
-	// Deps provides the namespace cache, which is shared by the controllers in this process.
+	// Deps provides the namespace cache, which the controllers in this process share.
 	Deps *controller.Deps
 	// Advertise is the host's IP address, which becomes the endpoint of the docker-registry
 	// service.
@@ -103,7 +104,7 @@ func (r *Registry) Run(ctx context.Context, ready func()) error {
 	return serve(ctx, listener, r.CertFile, r.KeyFile, server, ready)
 }
 
-// listen listens on a master's address for the registry.
+// listen opens the registry's listener on a master. The error contains the setting for the address.
 func listen(address string) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -129,7 +130,7 @@ func serve(ctx context.Context, listener net.Listener, certFile, keyFile string,
 func frontOf(ctx context.Context, handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: 30 * time.Second, IdleTimeout: 90 * time.Second, MaxHeaderBytes: serverlimit.MaxHeaderBytes, HTTP2: serverlimit.HTTP2(serverlimit.UploadBuffer),
-		ErrorLog:    log.New(discard{}, "", 0), // logs closed connections
+		ErrorLog:    log.New(discard{}, "", 0), // discard messages about closed connections
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 }
@@ -148,7 +149,7 @@ type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-// server creates the HTTP handler.
+// server creates the registry's HTTP handler.
 func (r *Registry) server(ctx context.Context) (*server, error) {
 	images, err := imageclient.NewForConfig(r.Client)
 	if err != nil {
@@ -197,7 +198,7 @@ func (r *Registry) settings() (*configuration.Configuration, error) {
 	if settings.Storage["redirect"] == nil {
 		settings.Storage["redirect"] = configuration.Parameters{"disable": true}
 	}
-	// An index can list platforms whose images were never pushed to this registry.
+	// Accept indexes that list platforms whose images were never pushed to this registry.
 	settings.Validation.Manifests.Indexes.Platforms = "none"
 	return settings, nil
 }

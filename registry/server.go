@@ -44,8 +44,8 @@ type server struct {
 	promises   promises
 }
 
-// maxLookups is the maximum number of concurrent requests to the API server. Further requests wait,
-// which uses little memory.
+// maxLookups is the maximum number of concurrent requests to the API server. Additional requests
+// wait. A waiting request uses little memory.
 const maxLookups = 32
 
 // slots limits concurrency. Its capacity is the number of slots.
@@ -205,8 +205,9 @@ func (t target) in(repository string) (target, error) {
 }
 
 // startUpload starts the upload of a blob. If the caller can read a repository that contains the
-// blob, startUpload mounts the blob instead. It accepts parameters only in the query: distribution
-// would also read parameters from a form in the body, and those parameters are not authorized.
+// blob, startUpload mounts the blob instead. It accepts parameters only in the query, because
+// distribution also reads parameters from a form in the body, and those parameters are not
+// authorized.
 func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	query := r.URL.Query()
 	if from := query.Get("from"); from != "" {
@@ -226,7 +227,7 @@ func (s *server) startUpload(w http.ResponseWriter, r *http.Request, store *stor
 }
 
 // mountable reports whether distribution can mount a blob. If the digest's algorithm is not sha256,
-// distribution would create a link to missing content.
+// distribution creates a link to missing content.
 func mountable(blob string) bool {
 	id, err := digest.Parse(blob)
 	return err == nil && id.Algorithm() == digest.Canonical

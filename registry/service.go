@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
-// Name and namespace of the registry's service.
+// Namespace, name and port of the registry's service.
 const (
 	serviceNamespace = registryname.Namespace
 	serviceName      = registryname.Service

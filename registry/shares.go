@@ -6,8 +6,7 @@ import (
 	"sync"
 )
 
-// Limits for one client, which is an address or a token, while the API server reviews the client's
-// requests.
+// Limits for one client's requests to the API server. A client is an address or a token.
 const (
 	// maxShare is a quarter of maxLookups, so that one client leaves slots for three other clients.
 	maxShare = maxLookups / 4

@@ -16,7 +16,7 @@ type source struct {
 	insecure bool
 }
 
-// maxSources is the maximum number of cache entries. An entry takes about 200 bytes.
+// maxSources is the maximum number of cache entries. An entry uses about 200 bytes.
 const maxSources = 10000
 
 // sources caches the locations of blobs in served manifests, because clients request these blobs

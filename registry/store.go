@@ -23,7 +23,7 @@ type store struct {
 	driver   driver.StorageDriver
 	shutdown func() error
 	readOnly bool
-	files    bool // Blobs are files, and pulls cause no notifications.
+	files    bool // true if blobs are files and pulls send no notifications
 }
 
 // lazyStore opens the store on first use.

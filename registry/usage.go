@@ -52,7 +52,7 @@ func (u *usage) forget(project string) {
 	delete(u.projects, project)
 }
 
-// add changes a project's count.
+// add adds bytes, which can be negative, to a project's count.
 func (u *usage) add(project string, bytes int64) {
 	p := u.of(project)
 	p.mu.Lock()

@@ -67,7 +67,7 @@ func (c *collection) visit(ctx context.Context, name string, removed map[string]
 	}
 	for _, layer := range v.layers {
 		if v.inUse[layer.name.String()] || c.candidates == nil && !c.removable(ctx, layer, path.Join(linkDir(name, layersDir, layer.name), linkFile)) {
-			// Distribution resolves the name of a layer to its ID.
+			// Mark the ID, because distribution resolves a layer's name to its ID.
 			c.inUse[layer.id.String()], v.inUse[layer.id.String()] = true, true
 		}
 	}
@@ -75,7 +75,7 @@ func (c *collection) visit(ctx context.Context, name string, removed map[string]
 	return nil
 }
 
-// list lists a repository's content.
+// list returns the layers and manifests in a repository.
 func (c *collection) list(ctx context.Context,
 	repository distribution.Repository) (v *visit, err error) {
 	v = &visit{

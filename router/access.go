@@ -26,7 +26,7 @@ type access struct {
 	reviews kubernetes.Interface
 }
 
-// reviewTimeout is the timeout for the reviews of a request.
+// reviewTimeout limits how long the reviews for one request can take.
 const reviewTimeout = 10 * time.Second
 
 // guard requires the username and password of the statistics page. If they are not set, guard
@@ -48,8 +48,8 @@ func (a access) guard(next http.Handler) http.Handler {
 	})
 }
 
-// guardMetrics also accepts tokens of users that may get routers/metrics with the router's name,
-// such as the Prometheus service account.
+// guardMetrics also accepts tokens of users who are allowed to get routers/metrics with the
+// router's name, such as the Prometheus service account.
 func (a access) guardMetrics(next http.Handler) http.Handler {
 	basicAuth := a.guard(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -68,8 +68,8 @@ func (a access) guardMetrics(next http.Handler) http.Handler {
 	})
 }
 
-// review uses the API to check whether a token is valid and whether its user may get the metrics.
-// If so, status is 200.
+// review uses the API to check whether a token is valid and whether its user is allowed to get the
+// metrics. If so, status is 200.
 func (a access) review(ctx context.Context, token string) (status int, message string) {
 	spec := authenticationv1.TokenReviewSpec{Token: token}
 	tokenReview, err := a.reviews.AuthenticationV1().TokenReviews().Create(ctx,
@@ -88,7 +88,7 @@ func (a access) review(ctx context.Context, token string) (status int, message s
 			Verb: "get", Group: routev1.GroupName, Resource: "routers", Subresource: "metrics", Name: name,
 		},
 	}}
-	for key, values := range user.Extra { // includes the scopes of a token
+	for key, values := range user.Extra { // Extra includes the token's scopes
 		accessReview.Spec.Extra[key] = kubeauthorizationv1.ExtraValue(values)
 	}
 	decision, err := a.reviews.AuthorizationV1().SubjectAccessReviews().Create(ctx, accessReview, metav1.CreateOptions{})

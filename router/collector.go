@@ -25,7 +25,8 @@ type column struct {
 	name, rows, help string
 }
 
-// columns is the table in the documentation's section on HAProxy metrics.
+// columns lists the exported metrics. Source: the table in the documentation's section on HAProxy
+// metrics.
 var columns = []column{
 	{2, "current_queue", "bBS", "Queued requests"}, {4, "current_sessions", "FbS", "Sessions"}, {5, "max_sessions", "FbS", "Maximum number of sessions"},
 	{7, "connections_total", "FbBS", "Connections"}, {8, "bytes_in_total", "FbS", "Bytes of requests"}, {9, "bytes_out_total", "FbS", "Bytes of responses"},
@@ -160,7 +161,7 @@ func kindOf(row []string) string {
 	return "S"
 }
 
-// export sends one value in a row.
+// export sends one value of a row as a metric.
 func (c *collector) export(out chan<- prometheus.Metric, column column, kind string, row []string) {
 	value, err := strconv.ParseFloat(row[column.index], 64)
 	if column.index == 17 {

@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// routesShare limits the share of time that is spent on decisions for all routes. If routes change
-// constantly, the share is at most 1/routesShare. Otherwise, endpoint changes, which are cheap,
-// would have to wait.
+// routesShare limits the share of time that the router spends on decisions for all routes. If
+// routes change constantly, the share is at most 1/routesShare, so that endpoint changes, which are
+// cheap to apply, do not have to wait.
 const routesShare = 4
 
-// decide writes a configuration after each change until ctx is done. It calls done after each
-// attempt.
+// decide waits until the view is filled and then calls follow until ctx is done.
 func (s *session) decide(ctx context.Context, done func()) error {
 	if !s.seen.waitFilled(ctx) {
 		return nil
@@ -26,7 +25,7 @@ func (s *session) decide(ctx context.Context, done func()) error {
 const decideRetryDelay = time.Second
 
 // follow writes a configuration after each change until ctx is done. It calls done after each
-// attempt.
+// attempt, even if the attempt fails.
 func (s *session) follow(ctx context.Context, done func()) {
 	var routesFrom time.Time
 	for {
@@ -47,8 +46,8 @@ func (s *session) follow(ctx context.Context, done func()) {
 	}
 }
 
-// decideOnce writes a configuration for the current state. changed selects the inputs to read
-// again.
+// decideOnce writes a configuration for the current state. changed selects the inputs that
+// decideOnce rereads.
 func (s *session) decideOnce(changed changes) error {
 	touched, routes, verdicts := s.update(changed)
 	state := s.builder.State()

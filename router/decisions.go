@@ -19,18 +19,19 @@ import (
 const ExtendedValidationFailed = "ExtendedValidationFailed"
 
 // decisions decides which of the cluster's routes a router serves, and stores the state of the
-// admitted routes. It is independent of the program that serves the routes.
+// admitted routes. It is independent of the program that serves the routes, which is HAProxy or an
+// F5 appliance.
 type decisions struct {
 	settings environment.Settings
-	domain   string // for spec.subdomain of routes if ROUTER_DOMAIN is not set
+	domain   string // domain for routes with spec.subdomain if ROUTER_DOMAIN is not set
 	seen     *view
 	status   *statusWriter
 	// rejection, if set, returns the reason why the program rejects a route, or "".
 	rejection func(*routev1.Route) string
 
 	builder model.Builder
-	hosts   map[*routev1.Route]*routev1.Route // routes with the hosts that the router assigns
-	checked map[*routev1.Route]error          // problems with the routes' certificates
+	hosts   map[*routev1.Route]*routev1.Route // copies with the router's hosts, by original route
+	checked map[*routev1.Route]error          // certificate errors, by route
 }
 
 func newDecisions(config *rest.Config, s environment.Settings, domain string) (*decisions, error) {

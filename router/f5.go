@@ -25,7 +25,7 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// F5 is a router of type f5-router. It makes the same decisions about routes as Router, and
+// F5 is a router of type f5-router. It makes the same decisions about routes as Router, but
 // configures an F5 BIG-IP appliance, which serves the routes.
 type F5 struct {
 	// Config is the client configuration for the cluster. Its user needs the same permissions as
@@ -60,16 +60,16 @@ type f5Session struct {
 	services  map[model.ServiceUnitKey][]model.Endpoint
 
 	delay time.Duration      // delay of the last retry; 0 after a success
-	next  time.Time          // time before which the appliance is not changed
-	later chan time.Duration // time until the next resync
+	next  time.Time          // earliest time of the next change to the appliance
+	later chan time.Duration // receives the delay until the next resync
 	stale atomic.Bool        // true if the appliance must be read again
 
 	mu      sync.Mutex
 	problem string // reason why the appliance does not match the routes
 }
 
-// Run configures the appliance until ctx is done. Afterwards, the configuration remains on the
-// appliance. It calls ready when the appliance serves all routes that existed at the start.
+// Run configures the appliance until ctx is done. It calls ready when the appliance serves all
+// routes that existed at the start. After Run returns, the configuration remains on the appliance.
 func (r *F5) Run(ctx context.Context, ready func()) error {
 	config, err := f5.Read(r.Settings)
 	if err != nil {
@@ -124,7 +124,8 @@ func (r *F5) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// watchNetwork watches the nodes and ClusterNetworks. It returns a factory that must be started.
+// watchNetwork watches the nodes and ClusterNetworks. It returns a factory that the caller must
+// start.
 func (v *view) watchNetwork(config *rest.Config) (networkinformers.SharedInformerFactory, error) {
 	client, err := networkclient.NewForConfig(config)
 	if err != nil {
@@ -211,7 +212,7 @@ func (s *f5Session) serviceCA() (string, error) {
 // readServices reads the endpoints of changed services.
 func (s *f5Session) readServices(changed changes) {
 	keys := changed.services
-	if changed.routes { // true at first, and when the shard's namespaces change
+	if changed.routes { // true for the first changes and after the shard's namespaces change
 		clear(s.services)
 		keys = map[model.ServiceUnitKey]bool{}
 		for _, key := range s.seen.services.GetStore().ListKeys() {
@@ -244,8 +245,8 @@ func (s *f5Session) nodes() (addresses []netip.Addr) {
 	return addresses
 }
 
-// knowsNetworks reports whether the view contains the ClusterNetworks. It does not wait for them if
-// the router has no permission to watch them: the VXLAN port is then the default.
+// knowsNetworks reports whether the view contains the ClusterNetworks. It also returns true if the
+// router has no permission to watch them, because the router then uses the default VXLAN port.
 func (v *view) knowsNetworks() bool {
 	return v.networks.HasSynced() || v.isForbidden("clusternetworks")
 }
@@ -262,8 +263,8 @@ func (s *f5Session) vxlanPort() int {
 	return int(*object.(*networkv1.ClusterNetwork).VXLANPort)
 }
 
-// resync periodically triggers a new decision for all routes, which also reads the appliance again.
-// Each write sets the delay until the next resync.
+// resync periodically triggers new decisions for all routes and makes the next write reread the
+// appliance's objects. Each write sets the delay until the next resync.
 func (s *f5Session) resync(ctx context.Context) {
 	timer := time.NewTimer(resyncInterval)
 	defer timer.Stop()

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// firstByteTimeout is the maximum time that a client may take to send its first byte.
+	// firstByteTimeout is the maximum time that a client can take to send its first byte.
 	firstByteTimeout = 10 * time.Second
 	// acceptDelay is the delay after an accept error.
 	acceptDelay = time.Second
@@ -71,7 +71,8 @@ func serveErr(err error) error {
 	return fmt.Errorf("serve statistics: %w", err)
 }
 
-// healthOnly serves only health checks. All other requests would require a password.
+// healthOnly serves only health checks and rejects all other requests, because they require a
+// password.
 func healthOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/healthz" && r.URL.Path != "/healthz/ready" {
@@ -128,7 +129,7 @@ func (s *split) run(ctx context.Context) error {
 		if errors.Is(err, net.ErrClosed) {
 			return err
 		}
-		if err != nil { // for example, there are too many open files
+		if err != nil { // for example, if too many files are open
 			slog.Error("cannot accept connection for statistics", "error", err)
 			select {
 			case <-s.done:
@@ -153,7 +154,7 @@ func (b *startedConn) Read(into []byte) (int, error) { return b.reader.Read(into
 // hand passes a connection to one of the two listeners, according to its first byte.
 func (s *split) hand(ctx context.Context, connection net.Conn) {
 	stop := context.AfterFunc(ctx, func() { _ = connection.Close() })
-	_ = connection.SetReadDeadline(time.Now().Add(firstByteTimeout)) // connections support it
+	_ = connection.SetReadDeadline(time.Now().Add(firstByteTimeout)) // it supports deadlines
 	started := &startedConn{connection, bufio.NewReader(connection)}
 	first, err := started.reader.Peek(1)
 	if !stop() || err != nil {

@@ -71,7 +71,7 @@ func TestMissingMetricsCertificateIsAnError(t *testing.T) {
 	}
 }
 
-// exhausted is a listener whose first Accept fails, as if there were no free file descriptor.
+// exhausted is a listener whose first Accept fails, as if the process had no free file descriptors.
 type exhausted struct {
 	net.Listener
 	once sync.Once

@@ -17,7 +17,7 @@ type metrics struct {
 	failure       prometheus.Gauge
 	others        []prometheus.Collector
 
-	requestDuration, requestTime, responseTime *prometheus.SummaryVec // requests for metrics
+	requestDuration, requestTime, responseTime *prometheus.SummaryVec // about requests for metrics
 }
 
 func newMetrics() *metrics {

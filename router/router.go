@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// Router is the component that runs one router.
+// Router is the component that runs a router with HAProxy.
 type Router struct {
 	// Config is the client configuration for the cluster. Its user must be allowed to watch routes,
 	// services, endpoint slices and namespaces, and to write the route status.
@@ -42,9 +42,9 @@ type Router struct {
 	// router is running.
 	ServiceCA string
 	// Domain is the domain that completes a route's spec.subdomain if ROUTER_DOMAIN is not set. If
-	// both are empty, routes with spec.subdomain are rejected.
+	// neither is set, routes with spec.subdomain are rejected.
 	Domain string
-	// ShutdownTimeout limits how long open requests may continue when the router stops.
+	// ShutdownTimeout limits how long open requests can continue when the router stops.
 	ShutdownTimeout time.Duration
 	// Outlive keeps HAProxy running if this process is killed, until the next router that uses Dir
 	// takes over.
@@ -71,7 +71,7 @@ type session struct {
 	again          func() // triggers a new configuration
 	observed       *metrics
 
-	fallback atomic.Pointer[[]byte] // the default certificate with its key, if it changed
+	fallback atomic.Pointer[[]byte] // the new default certificate and its key; nil if unchanged
 
 	leaving atomic.Bool  // the router is stopping and serves only for a short time
 	first   atomic.Int64 // number of the first configuration with routes, or 0

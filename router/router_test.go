@@ -243,7 +243,7 @@ func TestDefaultCertificateReloads(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go s.followFiles(ctx)
-		<-time.After(filePollInterval * 5 / 2) // wait between two checks
+		<-time.After(filePollInterval * 5 / 2) // wait until the files have been checked twice
 		if s.fallback.Load() != nil || changes != 0 {
 			t.Error("an unchanged certificate is reloaded")
 		}

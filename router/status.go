@@ -21,14 +21,14 @@ import (
 type statusWriter struct {
 	client   *rest.RESTClient
 	settings environment.Settings
-	outdated func() // requests new decisions, because a decision is for an old version of its route
+	outdated func() // called if a decision is for an old version of its route
 
 	mu       sync.Mutex
 	verdicts []claim.Verdict
 	changed  chan struct{}
 	once     sync.Once
 
-	// writes is by namespace/name of the route. Only the goroutine of the writer changes it.
+	// writes is keyed by the route's namespace/name. Only the writer's goroutine changes it.
 	writes map[string]*writing
 }
 
@@ -37,16 +37,16 @@ type statusWriter struct {
 type writing struct {
 	entry     routev1.RouteIngress
 	contended int
-	until     time.Time // time before which nothing is written
-	// expected is the entry in the status of the newest version of the route, or nil if it is
-	// unknown. It is set before the request, because the informer can be faster than the response.
-	// replaced is the version of the route that the request replaces.
+	until     time.Time // earliest time of the next write
+	// expected is the entry in the status of the route's newest version, or nil if it is unknown.
+	// It is set before the request is sent, because the informer can deliver the new version before
+	// the response arrives. replaced is the version of the route that the request replaces.
 	expected *routev1.RouteIngress
 	replaced string
 }
 
 const (
-	// contentions is the number of times that another router with the same name may overwrite an
+	// contentions is the number of times that another router with the same name can overwrite an
 	// entry before this router pauses for contentionDelay.
 	contentions     = 3
 	contentionDelay = time.Minute
@@ -110,8 +110,8 @@ func (w *statusWriter) forget(verdicts []claim.Verdict) {
 	}
 }
 
-// wrote reports whether the router's entry in a route's status is the one that the writer wrote
-// last.
+// wrote reports whether the router's entry in a route's status is the last entry that the writer
+// wrote.
 func (w *statusWriter) wrote(route *routev1.Route) bool {
 	present := ingressOf(&route.Status, canonical(w.settings))
 	w.mu.Lock()
@@ -192,7 +192,7 @@ func (w *statusWriter) write(ctx context.Context, verdict claim.Verdict) error {
 	return nil
 }
 
-// writingOf returns the record of a route.
+// writingOf returns a route's record, which it creates if necessary.
 func (w *statusWriter) writingOf(name string) *writing {
 	w.mu.Lock()
 	defer w.mu.Unlock()

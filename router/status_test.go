@@ -84,7 +84,7 @@ func TestRoutersWithSameNameAndHostWriteOnce(t *testing.T) {
 }
 
 // answering returns decisions whose API server responds to writes with a status code and the route
-// of the request. The number of writes is in count.
+// of the request. count receives the number of writes.
 func answering(t *testing.T, code *int, count *int) *decisions {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		*count++
@@ -100,7 +100,7 @@ func answering(t *testing.T, code *int, count *int) *decisions {
 	return d
 }
 
-// front returns a route with a version.
+// front returns a route with the given resource version.
 func front(version string) *routev1.Route {
 	route := &routev1.Route{Spec: routev1.RouteSpec{Host: "www.example.com"}}
 	route.Namespace, route.Name, route.ResourceVersion = "shop", "front", version

@@ -26,7 +26,7 @@ func RelayLog(ctx context.Context, path string, out io.Writer) error {
 		return fmt.Errorf("create log socket: %w", err)
 	}
 	defer socket.Close()
-	if err := os.Chmod(path, 0o666); err != nil { // HAProxy can run as another of the pod's users
+	if err := os.Chmod(path, 0o666); err != nil { // HAProxy can run as another user in the pod
 		return fmt.Errorf("create log socket: %w", err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = socket.Close() })()

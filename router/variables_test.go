@@ -149,7 +149,7 @@ func TestStatisticsAreCached(t *testing.T) {
 func TestBindPortsAfterSync(t *testing.T) {
 	for after, bound := range map[string]bool{"false": true, "true": false} {
 		requests := make(chan struct{}, 100)
-		// The routes are never synced.
+		// The API server never responds, so the routes are never synced.
 		silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			requests <- struct{}{}
 			<-r.Context().Done()

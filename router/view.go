@@ -31,7 +31,7 @@ type view struct {
 	factory     informers.SharedInformerFactory
 
 	routes, services, slices cache.SharedIndexInformer
-	// These are nil if the router does not need them.
+	// These informers are nil if the router does not need them.
 	namespaces, nodes, networks cache.SharedIndexInformer
 
 	labels, namespaceLabels, projectLabels labels.Selector
@@ -40,7 +40,7 @@ type view struct {
 	// last. It is optional.
 	isOwnStatus func(*routev1.Route) bool
 
-	woken   chan struct{} // has a token after a change
+	woken   chan struct{} // receives a value after a change
 	mu      sync.Mutex
 	pending changes
 	missed  map[string]miss // missed events by resource
@@ -120,15 +120,15 @@ func sameAddresses(before, after any) bool {
 	return slices.Equal(before.(*corev1.Node).Status.Addresses, after.(*corev1.Node).Status.Addresses)
 }
 
-// isOwnUpdate reports whether only the status of a route has changed, and the router itself has
-// changed it. Otherwise, the statuses of many new routes would cause a decision for all routes
-// again and again.
+// isOwnUpdate reports whether the only change to a route is a status that the router itself has
+// written. The router ignores these updates, because otherwise the statuses of many new routes
+// cause repeated decisions for all routes.
 func (v *view) isOwnUpdate(before, after *routev1.Route) bool {
 	return v.isOwnStatus != nil && v.isOwnStatus(after) && before.UID == after.UID &&
 		maps.Equal(before.Labels, after.Labels) && sameRequest(before, after)
 }
 
-// routes returns a client for routes.
+// routes returns a client for OpenShift's route API.
 func routes(config *rest.Config) (*rest.RESTClient, error) {
 	scheme := runtime.NewScheme()
 	if err := routev1.Install(scheme); err != nil {
@@ -167,7 +167,7 @@ func (v *view) note(informer cache.SharedIndexInformer, object any) {
 	var service string
 	switch informer {
 	case v.services:
-		service, _ = cache.MetaNamespaceKeyFunc(object) // the object has a name
+		service, _ = cache.MetaNamespaceKeyFunc(object) // never fails: the object has a name
 	case v.slices:
 		if of, _ := serviceOf(object); len(of) == 1 {
 			service = of[0]
@@ -221,7 +221,7 @@ func (v *view) waitFilled(ctx context.Context) bool {
 	return cache.WaitForCacheSync(ctx.Done(), synced...)
 }
 
-// batchDelay is the time to wait for further changes after a change.
+// batchDelay is how long next waits for further changes after a change.
 const batchDelay = 10 * time.Millisecond
 
 // next waits for changes and returns them. Route changes, which are more expensive, wait until

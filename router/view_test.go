@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/router/haproxy"
 )
 
-// forbidding starts an API server that forbids requests for a path, and does not respond to others.
+// forbidding starts an API server that forbids requests for a path, and does not respond to other
+// requests.
 func forbidding(t *testing.T, path string) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -56,7 +57,7 @@ func TestRouterReportsWatchErrors(t *testing.T) {
 	}
 }
 
-// The service accounts of some F5 routers can watch only nodes.
+// The service accounts of some F5 routers can watch nodes, but not ClusterNetworks.
 func TestPortOfVXLANIsTheDefaultWithoutPermission(t *testing.T) {
 	server := forbidding(t, "/apis/network.openshift.io/v1/clusternetworks")
 	view, err := newView(&rest.Config{Host: server.URL}, read(t, nil))

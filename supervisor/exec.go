@@ -33,10 +33,10 @@ func Exec(path string, args, env []string) error {
 	return nil
 }
 
-// Reexec is like Exec but starts the same program again. The supervisor would delay the restart of
-// a process that has exited, but does not notice a Reexec.
+// Reexec is like Exec but starts the same program again. The supervisor delays the restart of a
+// process that has exited, but does not notice a Reexec.
 func Reexec() error {
-	// Reporter has set the close-on-exec flag.
+	// Clear the close-on-exec flag, which Reporter has set.
 	if _, err := unix.FcntlInt(ReportDescriptor, unix.F_SETFD, 0); err != nil {
 		return fmt.Errorf("restart: %w", err)
 	}

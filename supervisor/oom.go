@@ -13,9 +13,8 @@ import (
 const oomScore = -999
 
 // ProtectFromOOM sets the OOM score adjustment of this process. Its child processes inherit the
-// adjustment. Containers have higher scores. Lowering the adjustment requires CAP_SYS_RESOURCE.
-// Without this capability, the kernel still kills containers first, because their scores are
-// higher.
+// adjustment. Lowering the adjustment requires CAP_SYS_RESOURCE. Even without this capability, the
+// kernel kills containers first, because their scores are higher.
 func ProtectFromOOM() error {
 	err := os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(oomScore)), 0o644)
 	if err != nil && !errors.Is(err, fs.ErrPermission) {

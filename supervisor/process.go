@@ -31,13 +31,13 @@ type Process struct {
 	Name string
 	// Components lists the process's components for the status.
 	Components []ComponentStatus
-	// Command contains the program's absolute path and its arguments. The supervisor adds the
-	// output and ReportDescriptor.
+	// Command contains the program's absolute path and its arguments. The supervisor sets the
+	// process's output and adds ReportDescriptor.
 	Command []string
 	// WaitReady returns when the process is ready to serve. It is nil for a process that reports
 	// its own events.
 	WaitReady func(context.Context) error `json:"-"`
-	// StopTimeout is how long the process has to exit after SIGTERM before it is killed.
+	// StopTimeout is how long the process can take to exit after SIGTERM before it is killed.
 	StopTimeout time.Duration
 	// LogFile is the file for the process's output.
 	LogFile string
@@ -50,7 +50,8 @@ const (
 	maxBackoff = 30 * time.Second
 	// backoffResetPeriod is the run time after which the backoff is reset to the minimum.
 	backoffResetPeriod = time.Minute
-	// lastReportsTimeout is how long the remaining events are read after a process has exited.
+	// lastReportsTimeout limits how long the supervisor reads the remaining events after a process
+	// has exited.
 	lastReportsTimeout = 100 * time.Millisecond
 )
 
@@ -229,8 +230,8 @@ func (s *Supervisor) readReports(name string, reports io.Reader) {
 	}
 }
 
-// awaitReady records the events of a process that does not report its own events. Such a process
-// does not release its program after its start either, so awaitReady does.
+// awaitReady records the events of a process that does not report its own events. It also releases
+// the process's program from memory after the start, because the process does not do so itself.
 func (s *Supervisor) awaitReady(ctx context.Context, p Process, pid int) {
 	if p.WaitReady == nil {
 		return

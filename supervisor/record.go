@@ -66,7 +66,7 @@ func (s *Supervisor) recordEvent(name string, event component.Event) {
 	s.mu.Lock()
 	s.process(name).apply(event, time.Now())
 	s.mu.Unlock()
-	if !before && s.snapshot().Ready { // false for a note of a ready component
+	if !before && s.snapshot().Ready { // true only when the last component becomes ready
 		slog.Info("all components are ready")
 		_, _ = daemon.SdNotify(false, daemon.SdNotifyReady)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// watchdogLimit is the time without a notification after which systemd would restart the service.
+// watchdogLimit is the time without a notification after which systemd restarts the service.
 const watchdogLimit = 200 * time.Millisecond
 
 // listenAsSystemd sets the environment variables that systemd sets for a service with a watchdog,
@@ -29,7 +29,7 @@ func listenAsSystemd(t *testing.T) *net.UnixConn {
 	return socket
 }
 
-// notified reports whether systemd receives a watchdog notification within the given time.
+// notified reports whether a watchdog notification arrives on the socket within the given time.
 func notified(t *testing.T, socket *net.UnixConn, within time.Duration) bool {
 	t.Helper()
 	if err := socket.SetReadDeadline(time.Now().Add(within)); err != nil {
@@ -60,7 +60,7 @@ func TestWatchdogIsNotifiedUntilSupervisorHangs(t *testing.T) {
 		}
 	}
 	s.mu.Lock()
-	// Up to two notifications can be in flight.
+	// Up to two notifications can be in flight, so discard two before the check.
 	for range 2 {
 		notified(t, socket, watchdogLimit)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// Path is the search path. Users need a role that lists the path.
+// Path is the URL path of the search. Users need a role that lists this path.
 const Path = "/slipway/audit"
 
 // maxEvents is the maximum number of events in a response, and searchTimeout is the maximum
@@ -48,7 +48,7 @@ type Event struct {
 }
 
 // Result is the result of a search, with the newest event first. Complete means that the search has
-// reached the beginning of the oldest log file of each master that is not missing.
+// reached the beginning of the oldest log file of each master that is not in Missing.
 type Result struct {
 	Enabled  bool      `json:"enabled"`
 	Events   []Event   `json:"events"`

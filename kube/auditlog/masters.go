@@ -45,8 +45,8 @@ type Masters struct {
 	// URLs returns the addresses of all masters' API servers, keyed by the names of the masters'
 	// nodes. It returns no addresses if the cluster has never had more than one master.
 	URLs func(context.Context, kubernetes.Interface) (map[string]string, error)
-	// CAFile verifies the masters. CertFile and KeyFile authenticate this master as a proxy that names
-	// the users of its requests, so that other masters check the permissions of these users.
+	// CAFile verifies the masters. CertFile and KeyFile authenticate this master as a front proxy.
+	// Its requests contain the user's name, so that the other masters check the user's permissions.
 	CAFile, CertFile, KeyFile string
 }
 

@@ -14,8 +14,8 @@ import (
 )
 
 // allPredicates implements alwaysCheckAllPredicates: it runs all predicates on a node and reports
-// the reasons from all predicates that exclude the node. Upstream stops at the first such
-// predicate.
+// the reasons from all predicates that exclude the node. Upstream stops at the first predicate that
+// excludes the node.
 type allPredicates struct {
 	name    string
 	plugins []framework.Plugin
@@ -56,7 +56,7 @@ func (p *allPredicates) Name() string { return p.name }
 // skippedPredicates holds the predicates that have nothing to check for a pod.
 type skippedPredicates map[string]bool
 
-// Clone returns the same state, because plugins only read it after PreFilter.
+// Clone returns the same state, because plugins do not change it after PreFilter.
 func (s skippedPredicates) Clone() framework.StateData { return s }
 
 func (p *allPredicates) PreFilter(ctx context.Context, state framework.CycleState, pod *corev1.Pod, nodes []framework.NodeInfo) (*framework.PreFilterResult, *framework.Status) {

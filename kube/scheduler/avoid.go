@@ -24,7 +24,8 @@ func newPreferAvoidPods(name string) frameworkruntime.PluginFactory {
 
 func (p *preferAvoidPods) Name() string { return p.name }
 
-// Score returns 0 if the node should avoid the pod. A malformed annotation has no effect.
+// Score returns 0 if the node should avoid the pod, and the maximum score otherwise. A malformed
+// annotation has no effect.
 func (p *preferAvoidPods) Score(_ context.Context, _ framework.CycleState, pod *corev1.Pod, node framework.NodeInfo) (int64, *framework.Status) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	text := node.Node().Annotations[corev1.PreferAvoidPodsAnnotationKey]

@@ -13,8 +13,8 @@ import (
 // newPodsFirstName is the name of the newPodsFirst plugin.
 const newPodsFirstName = "NewPodsFirst"
 
-// retryPenalty is how long a pod that fit no node lets new pods go first. After that, it goes
-// before newer pods, so that a stream of new pods cannot delay it forever.
+// retryPenalty is how long new pods take precedence over a pod that fit no node. After that, the
+// pod takes precedence over newer pods, so that a stream of new pods cannot delay it forever.
 const retryPenalty = 10 * time.Second
 
 // newPodsFirst orders the scheduler's queue: first by priority and then by time, as upstream does,

@@ -19,7 +19,7 @@ type spreadState struct {
 	total     int64
 }
 
-// Clone returns the same state, because plugins only read it after PreScore.
+// Clone returns the same state, because plugins do not change it after PreScore.
 func (s *spreadState) Clone() framework.StateData { return s }
 
 // readSpread returns the state that PreScore has written.
@@ -86,7 +86,7 @@ func (p *serviceAntiAffinity) ScoreExtensions() framework.ScoreExtensions { retu
 type selectorSpread struct {
 	name        string
 	services    *serviceGroups
-	controllers *controllerGroups // nil for services only
+	controllers *controllerGroups // nil to consider only services
 	handle      framework.Handle
 }
 

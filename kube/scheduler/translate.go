@@ -151,7 +151,7 @@ func setAll(set map[string]bool, keys []string) {
 	}
 }
 
-// weight returns nil if value is 0.
+// weight returns a pointer to the value, or nil if the value is 0.
 func weight(value int64) *int32 {
 	if value == 0 {
 		return nil
@@ -164,7 +164,7 @@ func pluginArgs(name string, args map[string]any) configv1.PluginConfig {
 	args["apiVersion"], args["kind"] = configv1.SchemeGroupVersion.String(), name+"Args"
 	raw, err := json.Marshal(args)
 	if err != nil {
-		panic(err) // strings and numbers only
+		panic(err) // strings and numbers can be encoded
 	}
 	return configv1.PluginConfig{Name: name, Args: runtime.RawExtension{Raw: raw}}
 }

@@ -19,15 +19,15 @@ import (
 // mounts them.
 type attacher struct{ device }
 
-// detacher undoes what attacher does.
+// detacher undoes attacher's operations.
 type detacher struct{ device }
 
-// device holds what attacher and detacher have in common.
+// device contains the fields that attacher and detacher share.
 type device struct{ plugin *plugin }
 
 // volume converts a spec for the engine. The storage name distinguishes inline volumes that have
-// the same name in different pods. If the driver does not name an inline volume, the driver gets
-// the storage name, because detach gets it too.
+// the same name in different pods. If the driver does not name an inline volume, the driver
+// receives the storage name, because detach also receives it.
 func (d device) volume(spec *volume.Spec) (flexvolume.Volume, error) {
 	source, err := sourceOf(spec)
 	if err != nil {
@@ -40,7 +40,7 @@ func (d device) volume(spec *volume.Spec) (flexvolume.Volume, error) {
 	if vol.ID, err = d.plugin.GetVolumeName(spec); err != nil {
 		return flexvolume.Volume{}, err
 	}
-	if vol.ID == inlineName(vol) { // a record from before a restart has only the name
+	if vol.ID == inlineName(vol) { // a record from before a restart contains only the name
 		vol.Name = vol.ID
 	}
 	return vol, nil
@@ -83,9 +83,9 @@ func (a *attacher) Attach(spec *volume.Spec, node types.NodeName) (string, error
 	return path, a.plugin.explain(err)
 }
 
-// detachLost detaches a volume from the nodes that prevent its attachment. Upstream attaches such a
-// volume only if it has lost track of the other attachments, because an earlier leader changed the
-// nodes' statuses late, or if their detaches have failed. detachLost reports whether the volume
+// detachLost detaches a volume from the nodes that prevent its attachment. Upstream requests the
+// attachment only if it has lost track of the other attachments, because an earlier leader changed
+// the nodes' statuses late, or if their detaches have failed. detachLost reports whether the volume
 // might be attachable now.
 func (p *plugin) detachLost(ctx context.Context, elsewhere elsewhereError) bool {
 	for _, node := range elsewhere.nodes {
@@ -121,7 +121,8 @@ func (p *plugin) detachFrom(ctx context.Context, lost attachment) error {
 
 // WaitForAttach runs on the node and waits for the volume's device to appear. If the driver does
 // not support this operation, WaitForAttach returns the device that Attach returned. If the device
-// is already mounted, WaitForAttach does not wait: after a restart, the kubelet calls it again.
+// is already mounted, WaitForAttach does not wait, because the kubelet calls it again after a
+// restart.
 func (a *attacher) WaitForAttach(spec *volume.Spec, devicePath string, _ *corev1.Pod, timeout time.Duration) (string, error) {
 	dir, err := a.GetDeviceMountPath(spec)
 	if err != nil {
@@ -173,7 +174,7 @@ func (a *attacher) VolumesAreAttached(specs []*volume.Spec, node types.NodeName)
 		case err != nil:
 			errs = append(errs, err)
 		case !result:
-			// Upstream drops the attachment without detaching the volume.
+			// Upstream drops the attachment without calling Detach, so remove the record here.
 			if err := a.forget(spec, node); err != nil {
 				errs = append(errs, err)
 				continue

@@ -12,9 +12,10 @@ import (
 
 // Attachments calls drivers to attach, detach and expand volumes. It records the volumes that this
 // process and earlier processes have attached to nodes and not yet detached. Upstream loses track
-// of some attachments when it restarts. The controller relies on node statuses, which list a volume
-// only after its attach has finished and before its detach starts. A kubelet that attaches volumes
-// itself has no record. A record exists from before attach until after detach.
+// of some attachments when it restarts: the controller relies on node statuses, which list a volume
+// only after its attach has finished and before its detach starts, and a kubelet that attaches
+// volumes itself has no record. A record in Attachments exists from before attach until after
+// detach.
 type Attachments struct {
 	// Dir is the directory that contains the records. It is created if it does not exist. If Dir is
 	// empty, nothing is recorded.
@@ -22,7 +23,7 @@ type Attachments struct {
 	// Shared, if set, receives new records instead of Dir. It is set if there are several masters.
 	Shared *SharedRecords
 
-	locks keylock.Locks // by volume; held during driver calls and changes of records
+	locks keylock.Locks // one lock per volume, held during driver calls and record changes
 
 	mu sync.Mutex
 	// attachedHere holds the volumes that this process attached. Upstream tracks the state of these
@@ -41,7 +42,7 @@ func (a attachment) String() string {
 	return fmt.Sprintf("volume %q of FlexVolume driver %q on node %q", a.volume, a.driver, a.node)
 }
 
-// key identifies the volume.
+// key returns a key that identifies the volume.
 func (a attachment) key() string { return a.driver + "/" + a.volume }
 
 // callSlack is how long a call may exceed the driver's timeout, because the record must be written
@@ -90,7 +91,8 @@ func (s *Attachments) detachStale(ctx context.Context, c call, run func(context.
 	return true, nil
 }
 
-// call calls the driver between changes to the record. The caller must hold the volume's lock.
+// call records the start of a driver call, calls the driver, and then records the result. The
+// caller must hold the volume's lock.
 func (s *Attachments) call(ctx context.Context, c call, run func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout+callSlack)
 	defer cancel()
@@ -103,7 +105,7 @@ func (s *Attachments) call(ctx context.Context, c call, run func(context.Context
 	switch kind := flexvolume.KindOf(err); {
 	case kind == flexvolume.KindTimeout || kind == flexvolume.KindCanceled || kind == flexvolume.KindBusy:
 		// The driver's processes, or those of an earlier call that timed out, might still exist, so
-		// the record must not say that the call ended.
+		// the record must not state that the call has ended.
 		return err
 	case c.attach || err != nil && !unsupported:
 		return errors.Join(err, end(true))
@@ -129,13 +131,13 @@ func (s *Attachments) remove(a attachment) error {
 	return s.forget(a)
 }
 
-// forget removes what is stored on this host about an attachment.
+// forget removes this host's data about an attachment.
 func (s *Attachments) forget(a attachment) error {
 	s.setAttachedHere(a, false)
 	if s.Dir == "" {
 		return nil
 	}
-	return directory(s.Dir).remove(a) // from the time before other masters joined
+	return directory(s.Dir).remove(a) // the record might be older than the other masters
 }
 
 func (s *Attachments) records() records {

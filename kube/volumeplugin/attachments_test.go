@@ -143,7 +143,7 @@ func TestExclusiveVolumeIsAttachedToOneNode(t *testing.T) {
 	first := call{attachment: attachment{driver: name, node: "first", volume: "disk"}, exclusive: true, timeout: time.Minute}
 	second := first
 	second.node = "second"
-	// The driver might have attached the volume.
+	// Despite the error, the driver might have attached the volume.
 	if err := (&Attachments{Dir: dir}).attach(first, run(context.DeadlineExceeded)); err == nil {
 		t.Fatal("no error")
 	}

@@ -17,9 +17,9 @@ const cleanupTimeout = 30 * time.Second
 
 // DeviceCleanup runs before the kubelet starts. It unmounts devices that no pod uses, and detaches
 // their volumes if the node attached them itself. The kubelet finds volumes only through pod
-// directories. If a device's last pod was gone when the kubelet was killed, the kubelet would leave
-// the device mounted forever and report it as not in use, so the device would be detached while
-// mounted.
+// directories. If a device's last pod was deleted before the kubelet was killed, the kubelet would
+// leave the device mounted forever and report it as not in use, so the controller would detach the
+// device while it is mounted.
 type DeviceCleanup struct {
 	Registry    *flexvolume.Registry
 	KubeletRoot string
@@ -54,9 +54,9 @@ func (s *DeviceCleanup) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// unused maps each volume to be released to the directory where its device is, or was, mounted. The
-// attachment's node is empty if the node did not attach the volume itself. The directory is empty
-// if nothing is mounted.
+// unused maps each volume that must be released to the directory where its device is, or was,
+// mounted. The attachment's node is empty if the node did not attach the volume itself. The
+// directory is empty if nothing is mounted.
 func (s *DeviceCleanup) unused() map[attachment]string {
 	inUse := s.devicesInUse()
 	dirs := map[string]string{}
@@ -84,7 +84,7 @@ func (s *DeviceCleanup) release(ctx context.Context, a attachment, dir string) e
 		if err != nil {
 			return err
 		}
-		// <root>/plugins/kubernetes.io/flexvolume/<driver>/{mounts,mounting}/<volume>
+		// dir is <root>/plugins/kubernetes.io/flexvolume/<driver>/mounts/<volume>.
 		marker := filepath.Join(filepath.Dir(filepath.Dir(dir)), "mounting", a.volume)
 		if err := driver.Unstage(ctx, dir, marker); err != nil {
 			return err
@@ -102,7 +102,7 @@ func (s *DeviceCleanup) release(ctx context.Context, a attachment, dir string) e
 // storage name.
 func (s *DeviceCleanup) devicesInUse() map[string]bool {
 	inUse := map[string]bool{}
-	// Glob fails only if the pattern is invalid.
+	// Ignore the error, because Glob fails only if the pattern is invalid.
 	dirs, _ := filepath.Glob(filepath.Join(s.KubeletRoot, "pods", "*", "volumes", "*", "*"))
 	for _, dir := range dirs {
 		escaped, volume := filepath.Base(filepath.Dir(dir)), filepath.Base(dir)

@@ -22,7 +22,8 @@ func startNaming(t *testing.T, volumeName string) *cluster {
 	return c
 }
 
-// The driver's name is the volume's identity even if it is the volume's name in the pod.
+// The name that the driver returns identifies the volume, even if it is equal to the volume's name
+// in the pod.
 func TestNameOfDriverIsNotReplaced(t *testing.T) {
 	c := startNaming(t, "data")
 	spec := inline("data", "s")
@@ -33,7 +34,7 @@ func TestNameOfDriverIsNotReplaced(t *testing.T) {
 }
 
 // Earlier versions named an inline volume after the volume in the pod. The controller does not use
-// such a name after an upgrade, so the kubelet must not use it for the next pod.
+// these names after an upgrade, so the kubelet must not use it for the next pod.
 func TestEarlierNameIsUsedUntilDeviceIsUnmounted(t *testing.T) {
 	c := startNaming(t, "")
 	spec := inline("data", "s")
@@ -87,7 +88,7 @@ func TestInlineVolumeDoesNotGetDeviceOfOtherVolume(t *testing.T) {
 	if !names["pv1"] {
 		t.Errorf("the PersistentVolume has another name: %v", names)
 	}
-	// The driver must find the volume in detach by the name in attach.
+	// In detach, the driver must receive the same name as in attach.
 	spec, node := specs[1], types.NodeName(nodeName)
 	name := must[string](t)(plugin.GetVolumeName(spec))
 	c.calls()

@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// Metrics are registered in the registry that the process's /metrics endpoint serves. The API
-// server's metrics include operations such as attach, detach and expandvolume. The kubelet's
+// Metrics contains metrics about driver calls, which the process's /metrics endpoint serves. The
+// API server's metrics include operations such as attach, detach and expandvolume. The kubelet's
 // metrics include operations on the node.
 type Metrics struct {
 	seconds     *metrics.HistogramVec

@@ -68,7 +68,8 @@ func (m *mounter) SetUp(args volume.MounterArgs) error { return m.SetUpAt(m.GetP
 // SetUpAt mounts the volume at dir. It changes the group of the files to the pod's group if the
 // driver requests this.
 func (m *mounter) SetUpAt(dir string, args volume.MounterArgs) error {
-	// Continue if a mounted volume has no record, because the in-tree plugin mounted it.
+	// If a mounted volume has no record, the in-tree plugin mounted it. In this case, continue, so
+	// that the volume gets a record.
 	if complete, err := flexvolume.MountComplete(dir, m.marker()); complete && m.hasRecord() {
 		return nil
 	} else if err != nil {

@@ -31,8 +31,9 @@ const (
 //
 // The driver is called once per volume. The result does not change when the driver is updated,
 // because it identifies volumes that are in use. Earlier versions named an inline volume after the
-// volume in the pod. The kubelet keeps such a name only until the device is unmounted, because the
-// controller, which cannot assign the name to one of the pods' volumes, uses the current name.
+// volume in the pod. The kubelet keeps a name from an earlier version only until the device is
+// unmounted, because the controller, which cannot assign the name to one of the pods' volumes, uses
+// the current name.
 func (p *plugin) GetVolumeName(spec *volume.Spec) (string, error) {
 	source, err := sourceOf(spec)
 	if err != nil {
@@ -53,13 +54,13 @@ func (p *plugin) GetVolumeName(spec *volume.Spec) (string, error) {
 }
 
 // inlineName returns the storage name of a pod's inline volume that the driver does not name. The
-// volume's name in the pod is not sufficient: the pod's author chooses it. The name could be the
-// name of another project's inline volume or of a PersistentVolume, whose content the pod would
-// then get.
+// volume's name in the pod is not sufficient, because the pod's author chooses it. If it were the
+// name of another project's inline volume or of a PersistentVolume, the pod would receive the
+// content of that volume.
 func inlineName(vol flexvolume.Volume) string {
 	encoded, err := json.Marshal([]any{vol.FSType, vol.Options})
 	if err != nil {
-		panic(err) // it contains only strings
+		panic(err) // strings can always be encoded
 	}
 	sum := sha256.Sum256(encoded)
 	return vol.Name + "-" + hex.EncodeToString(sum[:8])
@@ -70,7 +71,7 @@ func inlineName(vol flexvolume.Volume) string {
 func (p *plugin) key(vol flexvolume.Volume, inline bool) string {
 	encoded, err := json.Marshal(vol)
 	if err != nil {
-		panic(err) // it contains only strings
+		panic(err) // strings can always be encoded
 	}
 	return fmt.Sprint(p.name, inline, string(encoded))
 }
@@ -126,7 +127,7 @@ func (n *nameCache) start(key string, fetch func() (string, error)) *nameResult 
 	n.evict()
 	a := &nameResult{start: time.Now(), done: make(chan struct{})}
 	n.results[key] = a
-	// This goroutine ends at the driver's deadline at the latest.
+	// This goroutine ends no later than the driver's deadline.
 	go func() {
 		defer close(a.done)
 		a.name, a.err = fetch()
@@ -167,7 +168,7 @@ func (n *nameCache) deviceUnmounted(name string) {
 	maps.DeleteFunc(n.results, func(_ string, a *nameResult) bool { return a.untilUnmount && a.name == name })
 }
 
-// evict makes room for another result.
+// evict removes results until another result fits into the cache.
 func (n *nameCache) evict() {
 	for key, a := range n.results {
 		if len(n.results) < maxNames {

@@ -55,7 +55,7 @@ func (p *prober) Init() error { return nil }
 // every plugin lookup while holding its lock. Probe is cheap if nothing has changed.
 //
 // A driver is reported after its first successful init, because the response states whether the
-// driver supports attach. Later versions of the driver need no event: the plugin reads the
+// driver supports attach. Later versions of the driver need no event, because the plugin reads the
 // registry. The first probe also reports the plugin for drivers that cannot be used.
 func (p *prober) Probe() ([]volume.ProbeEvent, error) {
 	p.mu.Lock()
@@ -101,8 +101,8 @@ func (p *prober) hasPlugin(driver string) bool {
 }
 
 // dropUnused deletes from the registry the removed drivers that no volume uses. It keeps drivers
-// that pods wait for: their plugin returns an error that says that the driver was removed, whereas
-// the kubelet would only log that there is no plugin.
+// that pods wait for, because their plugins return an error that explains that the driver was
+// removed. Without a plugin, the kubelet only logs that there is no plugin.
 func (p *prober) dropUnused() error {
 	if len(p.removed) == 0 || p.options.InUse == nil || time.Since(p.lastCheck) < useCheckInterval {
 		return nil

@@ -71,10 +71,10 @@ func (v podVolume) removeRecord() error {
 
 // ConstructVolumeSpec reconstructs the volume that is mounted in a pod's directory from its record.
 // If there is no record, the in-tree plugin mounted the volume. In that case, ConstructVolumeSpec
-// does what the in-tree plugin does: it returns an inline volume without options, with the device
-// at the in-tree plugin's path.
+// behaves like the in-tree plugin: it returns an inline volume without options, with the device at
+// the in-tree plugin's path.
 func (p *plugin) ConstructVolumeSpec(volumeName, mountPath string) (volume.ReconstructedVolume, error) {
-	// <root>/pods/<uid>/volumes/<vendor~driver>/<volume>
+	// mountPath is <root>/pods/<uid>/volumes/<vendor~driver>/<volume>.
 	pod := types.UID(filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(mountPath)))))
 	content, err := os.ReadFile(p.podVolume(volumeName, pod).recordPath())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -116,7 +116,7 @@ func (d directory) has(a attachment) bool {
 
 // list returns all recorded attachments.
 func (d directory) list() (list []attachment) {
-	// Glob fails only if the pattern is invalid.
+	// Ignore the error, because Glob fails only if the pattern is invalid.
 	paths, _ := filepath.Glob(filepath.Join(string(d), "*", "*", "*"))
 	for _, path := range paths {
 		node := filepath.Dir(path)
@@ -131,7 +131,7 @@ func (d directory) path(a attachment) string {
 	return filepath.Join(string(d), flexvolume.EscapeName(a.driver), a.node, a.volume)
 }
 
-// unrecorded is used if attachments are not recorded.
+// unrecorded implements records without storing any attachments.
 type unrecorded struct{}
 
 func (unrecorded) begin(call) (end func(attached bool) error, err error) {

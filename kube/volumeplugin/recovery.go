@@ -23,14 +23,15 @@ const (
 	// After a failed detach, the backoff doubles from minBackoff up to maxBackoff.
 	minBackoff = time.Second
 	maxBackoff = 5 * time.Minute
-	// While another master might be calling the driver, a detach is tried every foreignCallInterval.
+	// While another master might be calling the driver, a detach is attempted every
+	// foreignCallInterval.
 	foreignCallInterval = 5 * time.Second
 )
 
 // DetachRecovery runs before the attach-detach controller starts. It detaches volumes that an
-// earlier controller was attaching or detaching when it was killed. Such volumes are recorded but
+// earlier controller was attaching or detaching when it was killed. These volumes are recorded but
 // missing from the node's status, so upstream does not track them and no node uses them. If a pod
-// still needs such a volume, the controller attaches it again.
+// still needs one of the volumes, the controller attaches it again.
 type DetachRecovery struct {
 	Client      kubernetes.Interface
 	Registry    *flexvolume.Registry
@@ -119,8 +120,8 @@ func inStatus(ctx context.Context, client kubernetes.Interface, a attachment) (b
 	return slices.ContainsFunc(node.Status.VolumesAttached, func(v corev1.AttachedVolume) bool { return string(v.Name) == a.key() }), err
 }
 
-// isInUse reports whether the node has mounted the volume, or is about to. A node that is out of
-// service uses no volumes.
+// isInUse reports whether the node has mounted the volume, or is about to mount it. A node that is
+// out of service uses no volumes.
 func isInUse(ctx context.Context, client kubernetes.Interface, a attachment) (bool, error) {
 	node, err := readNode(ctx, client, a.node)
 	return !isOutOfService(node) && slices.Contains(node.Status.VolumesInUse, corev1.UniqueVolumeName(a.key())), err

@@ -62,8 +62,8 @@ type Report struct {
 	Client   kubernetes.Interface
 	NodeName string
 	Registry *flexvolume.Registry
-	// KeepDirs lists the directories of the Registries on this host: the node's, and the control
-	// plane's, which is used for detaching.
+	// KeepDirs lists the directories of the Registries on this host: the node's Registry, and the
+	// control plane's Registry, which detaches volumes.
 	KeepDirs []string
 }
 
@@ -112,8 +112,9 @@ type report struct {
 
 type problem struct{ reason, message string }
 
-// stored returns an empty report or, if an earlier process published a report, a report that
-// differs from any other report, so that the next report replaces the published one.
+// stored returns the initial value of the published report. It is empty if the Node has no report.
+// Otherwise, it differs from every report, so that the next report replaces the report that an
+// earlier process published.
 func (r *Report) stored(ctx context.Context) report {
 	node, err := r.Client.CoreV1().Nodes().Get(ctx, r.NodeName, metav1.GetOptions{})
 	if err != nil || node.Annotations[DriversAnnotation] == "" {

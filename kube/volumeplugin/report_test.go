@@ -86,7 +86,7 @@ func TestNodeConditionListsFailedDrivers(t *testing.T) {
 	if driver.Unmount(t.Context(), "/pods/1/volumes/x/data") == nil {
 		t.Fatal("the unmount succeeds")
 	}
-	// Change a driver, so that the test need not wait for the interval.
+	// Change a driver to trigger a report, so that the test does not wait for the interval.
 	install("echo '{\"status\":\"Success\"}'")
 	eventually.True(t, "condition of the volume that is not released", node(corev1.ConditionFalse, "it is busy"))
 	eventually.True(t, "the event of the volume that is not released", event(reasonRelease, "unmount of /pods/1/volumes/x/data"))

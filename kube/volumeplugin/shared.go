@@ -27,7 +27,7 @@ const (
 // become the leader. Before a master calls a driver, it writes its name to the volume's record.
 // Then it confirms that it is still the leader. If another master became the leader before this
 // check, the first master does not call the driver. If another master becomes the leader later, it
-// sees the record. It then does not call the driver for the volume until the first master has
+// finds the record. It then does not call the driver for the volume until the first master has
 // removed its name, or until the first master must have killed the driver.
 type SharedRecords struct {
 	Client kubernetes.Interface
@@ -129,8 +129,8 @@ func (r *SharedRecords) checkForeignCall(ctx context.Context, record *corev1.Con
 	return foreignCallError{master: master, driver: record.Data[driverKey], volume: record.Data[volumeKey], remaining: remaining}
 }
 
-// foreignCallSeen returns the time since this master first saw another master's call. The record
-// contains no time, because clocks differ.
+// foreignCallSeen returns the time since this master first observed another master's call. The
+// record contains no time, because clocks differ.
 func (r *SharedRecords) foreignCallSeen(record *corev1.ConfigMap) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -173,8 +173,8 @@ func isOff(ctx context.Context, client kubernetes.Interface, host string) (bool,
 	return node.Name == "" || isOutOfService(node), nil
 }
 
-// endOwnCalls records that the driver calls of this master's earlier processes have ended. The
-// registry has killed the drivers.
+// endOwnCalls records that the driver calls of this master's earlier processes have ended, because
+// the registry has killed the drivers.
 func (r *SharedRecords) endOwnCalls(ctx context.Context) error {
 	records, err := r.all(ctx)
 	if err != nil {

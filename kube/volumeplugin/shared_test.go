@@ -281,8 +281,8 @@ func TestRecordOfOneVolumeDoesNotDelayOthers(t *testing.T) {
 	}
 }
 
-// The drivers' processes might outlive a call that exceeds its timeout. The next call then does not
-// start.
+// If a call exceeds its timeout, the driver's processes might still be running, so the next call
+// does not start.
 func TestCallThatTimesOutStaysRecorded(t *testing.T) {
 	m := newMasters(t)
 	m.elect("first")
@@ -310,7 +310,7 @@ func TestVolumeOfLostMasterIsDetached(t *testing.T) {
 	m.elect("first")
 	a := to("first")
 	a.volume = "disk~7"
-	for range 2 { // upstream repeats a failed attach
+	for range 2 { // upstream retries a failed attach
 		if err := m.attachments("first", m.client).attach(a, run(nil)); err != nil {
 			t.Fatal(err)
 		}

@@ -25,12 +25,13 @@ const (
 	// nodesKey contains the names of the nodes to which the volume might be attached, separated by
 	// spaces.
 	nodesKey = "nodes"
-	// masterKey contains the name of the master that is calling the driver, or nothing.
+	// masterKey contains the name of the master that is calling the driver. It is empty between
+	// calls.
 	masterKey = "master"
 	// timeoutKey contains the timeout of the driver call.
 	timeoutKey = "timeout"
-	// formerNodeKey contains the node in a record of an earlier version. Such a record describes
-	// one attachment instead of one volume.
+	// formerNodeKey contains the node in a record of an earlier version. That record describes one
+	// attachment instead of one volume.
 	formerNodeKey = "node"
 )
 

@@ -12,9 +12,9 @@ import (
 // installed or their init has not succeeded. It supports their volumes only to return the reason.
 // Otherwise, the pod's event would be "no volume plugin matched".
 //
-// The kubelet must not add such a volume to its desired state, because it determines only once
-// whether a volume is attachable. Therefore, the plugin is attachable, and GetVolumeName, which the
-// kubelet calls first, fails.
+// The kubelet must not add a volume without a driver to its desired state, because it determines
+// only once whether a volume is attachable. Therefore, the plugin is attachable, and GetVolumeName,
+// which the kubelet calls first, fails.
 type unavailable struct {
 	volume.AttachableVolumePlugin // nil, because there is no driver
 	prober                        *prober
@@ -52,7 +52,7 @@ func (u *unavailable) GetVolumeName(spec *volume.Spec) (string, error) {
 		return "", err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // do not wait for init: the caller has a lock
+	cancel() // do not wait for init: the caller holds a lock
 	_, err = u.prober.registry.Ready(ctx, source.driver)
 	if err == nil {
 		err = fmt.Errorf("use FlexVolume driver %q: its init has just succeeded; the volume is retried", source.driver)

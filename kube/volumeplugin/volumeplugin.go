@@ -1,6 +1,6 @@
 // Package volumeplugin connects the FlexVolume engine to Kubernetes. It contains a volume plugin
 // for each driver, and the dynamic prober that provides the plugins. The embedded kubelet and
-// Slipway's attach-detach controller each have a prober instead of the in-tree one, so that
+// Slipway's attach-detach controller each have a prober instead of the in-tree prober, so that
 // `flexVolume:` works unchanged in PersistentVolumes and pods.
 //
 // Differences from the in-tree plugin:
@@ -8,14 +8,14 @@
 //   - A volume's name is the driver's response to getvolumename, so that detach receives this name,
 //     even after a controller restart. An inline volume without such a response has a name that
 //     contains a hash of its options.
-//   - A plugin exists as long as its driver's name. It reads the driver's capabilities at each use,
-//     so an update applies to new volumes while old volumes can still be unmounted.
+//   - A plugin exists as long as a driver with its name exists. It reads the driver's capabilities
+//     at each use, so an update applies to new volumes while old volumes can still be unmounted.
 //   - After a restart, the kubelet reconstructs a volume with its options, from a file next to the
 //     pod's volumes.
 //
 // Metrics, all with the prefix slipway_flexvolume_:
 //   - operation_seconds{driver,operation,status}: histogram of call durations. status is success or
-//     error. "Not supported" counts as success.
+//     error. The response "Not supported" is a success.
 //   - operation_errors_total{driver,operation,kind}: kind is the engine's Kind.
 //   - operations_in_flight{driver,operation}: calls that are running, or waiting for the volume or
 //     a slot.
@@ -40,8 +40,8 @@ import (
 // of all FlexVolume drivers.
 const pluginDirName = "kubernetes.io/flexvolume"
 
-// readyTimeout is how long an operation waits for a driver's init. Kubernetes retries the
-// operation.
+// readyTimeout is how long an operation waits for a driver's init. After that, the operation fails,
+// and Kubernetes retries it.
 const readyTimeout = 10 * time.Second
 
 // plugin is the volume plugin for one driver.

@@ -72,7 +72,7 @@ func start(t *testing.T, c *cluster, caps, mount string) *cluster {
 	next.objects = fake.NewSimpleClientset(secret, other)
 	next.registry = &flexvolume.Registry{Dir: filepath.Dir(filepath.Dir(c.path)), KeepDir: filepath.Join(c.root, "keep")}
 	componenttest.Run(t, next.registry.Run)
-	// The component does not wait for the init of a driver that has a last-good copy.
+	// The component does not wait for the init of a driver that has a last-good copy, so wait here.
 	_, _ = next.registry.Ready(t.Context(), name) // some tests install a driver that fails
 	next.attachments = &Attachments{Dir: filepath.Join(c.root, "attached")}
 	host := volumetesting.NewFakeVolumeHostWithCSINodeName(t, c.root, next.objects, nil, nodeName, nil, nil)
@@ -424,8 +424,8 @@ func TestAttachedVolumesAreVerified(t *testing.T) {
 	}
 }
 
-// The kubelet treats any other error as the result of a call that might have mounted something, and
-// would leave that mount in place forever.
+// The kubelet treats an error that is not transient as the result of a call that might have mounted
+// something, and would leave that mount in place forever.
 func TestErrorBeforeDriverCallIsTransient(t *testing.T) {
 	c := start(t, nil, "", "")
 	spec := pv(nil)
@@ -447,7 +447,7 @@ func TestErrorBeforeDriverCallIsTransient(t *testing.T) {
 	}
 }
 
-// The error appears in the pod's event.
+// Kubernetes shows the error in the pod's event.
 func TestErrorOfDriverCallNamesNodeAndRemedy(t *testing.T) {
 	c := start(t, nil, `"attach":false`, `mount) echo '{"status":"Failure","message":"no disk"}'; exit 1 ;;`)
 	spec := inline("data", "s")

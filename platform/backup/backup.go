@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// Entry names.
+// Names and name prefixes of archive entries.
 const (
 	manifestName  = "backup.json"
 	dataPrefix    = "data/"
@@ -117,8 +117,8 @@ func (w *writer) tree(root string) error {
 	})
 }
 
-// entry writes a file, directory or link with the entry name for path. The content and attributes
-// are taken from source.
+// entry writes a file, directory or link with the entry name for path. source is the file that
+// provides the content and attributes.
 func (w *writer) entry(path, source string) error {
 	info, err := os.Lstat(source)
 	if err != nil || w.written[path] {
@@ -150,8 +150,8 @@ func (w *writer) entry(path, source string) error {
 	if err := w.WriteHeader(header); err != nil {
 		return err
 	}
-	// Logs and other files can grow while they are read. The archive contains only the part that
-	// existed when the file's entry was started.
+	// Logs and other files can grow while they are read. The archive contains only the bytes that
+	// existed when the file's header was written.
 	_, err = io.Copy(w, io.LimitReader(file, header.Size))
 	return err
 }

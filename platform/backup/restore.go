@@ -29,8 +29,8 @@ func Interrupted(dataDir string) bool {
 	return err == nil
 }
 
-// CheckEmpty returns an error if the host has a cluster or is a member of one. The configuration
-// files of an installation are ignored.
+// CheckEmpty returns an error if the host has a cluster or is a member of one. It ignores the
+// configuration files that an installation creates.
 func CheckEmpty(dataDir string) error {
 	if Interrupted(dataDir) {
 		return nil
@@ -107,7 +107,7 @@ func Restore(path, dataDir string, finish func() error) error {
 		if err := extract(target, header, content); err != nil {
 			return err
 		}
-		if header.Typeflag == tar.TypeDir { // writing files changes the directory's time
+		if header.Typeflag == tar.TypeDir { // set the time last, because writing files changes it
 			folders = append(folders, func() error { return os.Chtimes(target, header.AccessTime, header.ModTime) })
 		}
 		return nil
@@ -142,7 +142,7 @@ func walk(path string, visit func(*tar.Header, io.Reader) error) error {
 	for {
 		header, err := entries.Next()
 		if errors.Is(err, io.EOF) {
-			_, err := io.Copy(io.Discard, content) // the checksum is at the end of the file
+			_, err := io.Copy(io.Discard, content) // reads to the checksum at the end of the file
 			return err
 		}
 		if err != nil {

@@ -66,7 +66,8 @@ type Host struct {
 	recorder *apiserver.Recorder
 	// usage contains the resource usage of nodes and pods that the API server serves.
 	usage *metrics.Usage
-	// drivers contains the control plane's FlexVolume drivers, and attachments its volume attachments.
+	// drivers contains the control plane's FlexVolume drivers. attachments contains its volume
+	// attachments.
 	drivers     *flexvolume.Registry
 	attachments *volumeplugin.Attachments
 }
@@ -336,8 +337,8 @@ func (h *Host) gate(name, group string) (component.Gate, error) {
 	return nil, nil
 }
 
-// Groups returns the Lease names of the groups of components that run on only one of several
-// masters.
+// Groups returns the groups of components that run on only one of several masters. Each value is
+// the name of a Lease.
 func Groups() []string {
 	return []string{upstreamControllers, upstreamScheduler, ownControllers, imageRegistry}
 }

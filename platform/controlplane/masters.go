@@ -82,7 +82,7 @@ func (h *Host) removeMaster(ctx context.Context, node, address string) error {
 		return err
 	}
 	publicURL := h.APIURL(address)
-	if h.Master.OAuthConfig == nil || publicURL == h.PublicURL() { // the remaining masters use it
+	if h.Master.OAuthConfig == nil || publicURL == h.PublicURL() { // other masters use it
 		return nil
 	}
 	return oauth.RemoveServer(ctx, h.deps.Dynamic, publicURL)

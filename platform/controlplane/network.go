@@ -46,7 +46,7 @@ func (h *Host) masterDNS() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	client.Host = h.APIURL("127.0.0.1") // the kubeconfig belongs to the node
+	client.Host = h.APIURL("127.0.0.1") // the kubeconfig contains the node's URL
 	return &dns.Server{
 		Part: "master-dns", Address: settings.BindAddress, OnlyIPv4: settings.BindNetwork == "tcp4", Domain: h.Node.DNSDomain, Config: client,
 		ClusterOnly: !settings.AllowRecursiveQueries, OldSRV: true,

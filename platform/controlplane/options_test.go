@@ -16,7 +16,7 @@ func TestImportSettingsFollowConfiguration(t *testing.T) {
 	for _, tt := range []struct {
 		name, config, registry string
 		allowed                []image.AllowedRegistry
-		registries             []string // registries from which imports are always possible
+		registries             []string // registries from which imports are always allowed
 	}{
 		{"every registry by default", "", "docker-registry.default.svc:5000", nil, []string{"docker-registry.default.svc:5000"}},
 		{"no registry", "imagePolicyConfig: {allowedRegistriesForImport: []}", "docker-registry.default.svc:5000", []image.AllowedRegistry{}, nil},

@@ -39,7 +39,7 @@ func (h *Host) controllerAttachments() *volumeplugin.Attachments {
 	return attachments
 }
 
-// endedFlexVolumeCalls returns the component that tells the other masters that this master's
+// endedFlexVolumeCalls returns the component that informs the other masters that this master's
 // earlier driver calls have ended.
 func (h *Host) endedFlexVolumeCalls() (component.Component, error) {
 	if !h.SeveralMasters() {

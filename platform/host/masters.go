@@ -13,7 +13,7 @@ import (
 // create a separate cluster with the keys of the cluster that it was joining.
 var errIncomplete = errors.New("the join of this host as a master was interrupted: repeat `slipway up --join`, or remove everything with `slipway down --purge`")
 
-// ClusterFile returns the path of the record of a host that is one of several masters.
+// ClusterFile returns the path of the file that stores Cluster.
 func (h *Host) ClusterFile() string { return h.Path("master", "cluster.json") }
 
 // SeveralMasters reports whether this host is one of several masters.

@@ -6,7 +6,7 @@ import (
 	"github.com/slipway-platform/slipway/pki"
 )
 
-// MembershipFile returns the path of the record of a host that has joined as a node.
+// MembershipFile returns the path of the file that stores Membership.
 func (h *Host) MembershipFile() string { return h.Path("node", "membership.json") }
 
 // Joined reports whether the host has joined another host's cluster as a node. In this case, it

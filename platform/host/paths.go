@@ -29,7 +29,7 @@ func (h *Host) Socket() string { return filepath.Join(h.RunDir(), "slipway.sock"
 // EtcdSocket returns the path of the socket on which this host's etcd member serves clients.
 func (h *Host) EtcdSocket() string { return filepath.Join(h.RunDir(), "etcd.sock") }
 
-// SysctlRecord returns the path of the record of changed kernel settings.
+// SysctlRecord returns the path of the file that records changed kernel settings.
 func (h *Host) SysctlRecord() string { return filepath.Join(h.RunDir(), "sysctls.json") }
 
 // ContainerdState returns the directory for containerd's state, which is valid only until the next
@@ -39,7 +39,7 @@ func (h *Host) ContainerdState() string { return filepath.Join(h.RunDir(), "cont
 // ContainerdSocket returns the path of containerd's socket.
 func (h *Host) ContainerdSocket() string { return filepath.Join(h.RunDir(), "containerd.sock") }
 
-// ImageSocket returns the path of the socket of the service that pulls pod images.
+// ImageSocket returns the path of the image service's socket. The service pulls pod images.
 func (h *Host) ImageSocket() string { return filepath.Join(h.RunDir(), "images.sock") }
 
 // ProfileSocket returns the path of the socket on which a process serves its profiles.
@@ -85,7 +85,8 @@ func (h *Host) Cgroup(process string) string { return path.Join(h.PlatformCgroup
 // PolicyTable returns the name of the nftables table that enforces network policies.
 func (h *Host) PolicyTable() string { return h.Node.Slipway.NFTTable + "-policy" }
 
-// PolicySocket returns the path of the socket on which the network policy component prepares pods.
+// PolicySocket returns the path of the socket on which the network policy component serves requests
+// to prepare pods.
 func (h *Host) PolicySocket() string { return h.Path("cni", "policy.sock") }
 
 // ResolvableFile returns the path of the file with the names that the node's pods can resolve.

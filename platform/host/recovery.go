@@ -38,7 +38,7 @@ func (h *Host) RestoreEtcd(ctx context.Context, path string, skipHash, force boo
 	if previous, err = own.Restore(ctx, path, skipHash, force); err != nil {
 		return "", err
 	}
-	// The snapshot might contain an earlier version's data.
+	// Remove the recorded version, because the snapshot might contain an earlier version's data.
 	if err := h.VersionFile().Remove(); err != nil {
 		return "", err
 	}

@@ -15,11 +15,12 @@ import (
 func (h *Host) SharesRegistry() bool {
 	settings := h.Master.Slipway.Registry
 	storage, err := registry.ReadStorage(settings.Directory, settings.Configuration, settings.ReadOnly)
-	// The registry reports the error.
+	// Ignore the error, because the registry reports it.
 	return err == nil && !settings.Disabled && storage.Type() != "filesystem"
 }
 
-// NewRegistryAddress returns the record of the address of the master that runs the registry.
+// NewRegistryAddress returns the record that tracks the address of the master that runs the
+// registry.
 func (h *Host) NewRegistryAddress() (*node.RegistryAddress, error) {
 	first, err := h.firstRegistry()
 	if err != nil {

@@ -188,7 +188,7 @@ func TestLoadBalancerFollowsMasters(t *testing.T) {
 	eventually.True(t, "the second master responds", func() bool { return reaches(t, l) })
 	running.Stop()
 
-	// The kubeconfig contains only the lost master.
+	// The kubeconfig contains only the lost master, so the load balancer must use its stored list.
 	componenttest.Run(t, l.Run)
 	eventually.True(t, "the second master responds after a restart", func() bool { return reaches(t, l) })
 }

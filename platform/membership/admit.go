@@ -23,8 +23,8 @@ type Master struct {
 	Address           netip.Addr
 	// ConfigFile is the configuration file on the command line, or "".
 	ConfigFile string
-	// ClusterFile is the path of the record of the masters. Several means that the cluster already
-	// has several masters, or is ready for them.
+	// ClusterFile is the path of the masters' record. Several means that the cluster already has
+	// several masters, or is ready for them.
 	ClusterFile string
 	Several     bool
 	// PeerAddress is the address on which etcd serves its peers.

@@ -28,9 +28,9 @@ const maxSharedFile = 256 << 10
 const etcdTimeout = 5 * time.Second
 
 // SharedFiles returns the contents of the files that a master sends to a new master, keyed by path
-// relative to the data directory. The files are the existing files among paths and the
-// configuration files in clusterFile's directory. Files outside the data directory are omitted,
-// because the administrator provides them.
+// relative to the data directory. It returns the existing files in paths and the configuration
+// files in clusterFile's directory. Files outside the data directory are omitted, because the
+// administrator provides them.
 func SharedFiles(dataDir, clusterFile string, paths []string) (map[string][]byte, error) {
 	dir := filepath.Dir(clusterFile)
 	entries, err := os.ReadDir(dir)
@@ -98,9 +98,9 @@ func (h *Host) becomeMaster(ctx context.Context, token join.Token, key *ecdh.Pri
 }
 
 // checkEtcd returns an error if this host cannot connect to the etcd member of the master that
-// admitted it. The other members might be lost. If no member has the address of that master's API
-// server, this host must be able to connect to any member. cluster lists the members as NAME=URL,
-// and apis contains the host:port of the master's API server.
+// admitted it. It does not check the other members, because they might be lost. If no member has
+// the address of that master's API server, this host must be able to connect to any member. cluster
+// lists the members as NAME=URL, and apis contains the host:port of the master's API server.
 func (h *Host) checkEtcd(ctx context.Context, cluster string, apis []string) error {
 	own := h.Config.Node.NodeName
 	var members, others []etcdMember
@@ -135,7 +135,7 @@ func (h *Host) checkEtcd(ctx context.Context, cluster string, apis []string) err
 	return fmt.Errorf("%w; allow the ports 2379 and 2380 between masters, and run the command again; if this host does not become a master, run on another master: slipway etcd remove %s", errors.Join(errs...), own)
 }
 
-// etcdMember is a member of etcd. address is the host:port where it serves its peers.
+// etcdMember is a member of etcd. address is the host:port at which it serves its peers.
 type etcdMember struct{ name, address string }
 
 // checkContradictions returns an error if settings in this host's master-config.yaml differ from
@@ -153,7 +153,8 @@ func (h *Host) checkContradictions(files map[string][]byte) error {
 	if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o600); err != nil {
 		return fmt.Errorf("compare settings: %w", err)
 	}
-	// The directory does not contain the files that the settings refer to.
+	// Use the settings despite errors, because the directory does not contain the files that the
+	// settings refer to.
 	theirs, err := config.LoadAnyway(dir, "")
 	if theirs == nil {
 		return err

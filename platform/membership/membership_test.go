@@ -144,7 +144,7 @@ func TestNewMasterGetsConfigurationOfOthers(t *testing.T) {
 	}
 }
 
-// A master can serve etcd on another address than the API.
+// A master can serve etcd at an address other than the API server's.
 func TestOneReachableMemberOfEtcdIsRequired(t *testing.T) {
 	h := newHost(t, "")
 	own := h.Config.Node.NodeName

@@ -39,7 +39,7 @@ func (h *Host) becomeNode(ctx context.Context, url string, token join.Token, rou
 }
 
 // localURL returns the URL at which the host's balancer listens. The URL has the same port as the
-// masters.
+// masters' URLs.
 func localURL(masters []string) (string, error) {
 	if len(masters) == 0 {
 		return "", errors.New("the master's response lists no API server; use the same version of slipway on all hosts")

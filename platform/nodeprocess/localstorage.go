@@ -51,7 +51,8 @@ func (h *Host) localStorage() (component.Component, error) {
 			func(ctx context.Context) error { return caches.Run(ctx, func() {}) },
 		},
 	}
-	// The component can fail temporarily, for example because its disk is not mounted yet.
+	// The component is optional, because it can fail temporarily, for example if its disk is not
+	// mounted yet.
 	return &component.Optional{Component: storage.Name(), ReadyFirst: true, Serve: func(ctx context.Context, ready func(), _ func(string)) error {
 		err := embedded.Run(ctx, ready)
 		if ctx.Err() == nil {

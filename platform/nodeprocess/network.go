@@ -129,7 +129,7 @@ func (h *Host) idling() (component.Component, error) {
 	policed := h.isolation()
 	if h.Master.HasOtherNetwork() {
 		// The network plugin might enforce policies that a connection through the host would
-		// bypass.
+		// bypass, so treat every connection as restricted.
 		policed = func(context.Context, netip.Addr, netip.Addr) (bool, error) { return true, nil }
 	}
 	enabled := h.Node.EnableUnidling

@@ -29,10 +29,10 @@ import (
 // Host is a host together with the objects that the components of its node share.
 type Host struct {
 	*host.Host
-	// masterServes has a value after the balancer has seen that a master has started.
+	// masterServes receives a value when the balancer observes that a master has started.
 	masterServes chan struct{}
 	allReady     chan struct{} // closed when all components of the process are ready
-	// drivers contains the node's FlexVolume drivers, and attachments its volume attachments.
+	// drivers contains the node's FlexVolume drivers. attachments contains its volume attachments.
 	drivers     *flexvolume.Registry
 	attachments *volumeplugin.Attachments
 	// dnsNames contains the DNS names in egress firewalls, which the pods' DNS server resolves.
@@ -57,7 +57,7 @@ func New(h *host.Host) *Host {
 // Components creates the node's components.
 func (h *Host) Components() ([]component.Entry, error) { return Table(h.Joined()).Build(h, nil) }
 
-// Started tells the components that all of them are ready.
+// Started signals to the components that all of them are ready.
 func (h *Host) Started() { close(h.allReady) }
 
 // Table lists the components that `slipway node` runs. They connect to the control plane over
@@ -83,8 +83,8 @@ func Table(joined bool) table.Table[*Host] {
 		{Name: "dns", After: []string{"network"}, Build: (*Host).dns},
 		{Name: "router", After: []string{"network"}, Build: (*Host).router},
 		{Name: "idling", After: []string{"network"}, Build: (*Host).idling},
-		// The network component has already created the Node. If the Node did not exist, the
-		// upstream proxy would retry only after a second.
+		// The network component has already created the Node. Without the Node, the upstream proxy
+		// would retry only after a second.
 		{Name: "proxy", After: []string{"network"}, Build: (*Host).proxy},
 	}
 	if joined {

@@ -26,7 +26,7 @@ func checkCgroups(_ context.Context, _ Requirements, machine Machine) []Problem 
 	return missingControllers(mounted, []string{"cpu", "cpuacct", "cpuset", "devices", "freezer", "memory", "pids"})
 }
 
-// missingControllers returns a problem for each controller in want that have does not contain.
+// missingControllers returns a problem for each controller that is in want but not in have.
 func missingControllers(have, want []string) []Problem {
 	var problems []Problem
 	for _, name := range want {

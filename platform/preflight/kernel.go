@@ -36,7 +36,7 @@ func (f Feature) modules() string {
 	return ""
 }
 
-// checkKernel tests each feature by using it, which also loads the kernel modules that the host
+// checkKernel tests each feature by using it. This also loads the kernel modules that the host
 // requires later. It tests all features even if some are missing.
 func checkKernel(ctx context.Context, want Requirements, machine Machine) []Problem {
 	problems := append(checkNamespaceKinds(machine), checkDevices(machine)...)
@@ -49,7 +49,7 @@ func checkKernel(ctx context.Context, want Requirements, machine Machine) []Prob
 	}
 	for _, feature := range []Feature{Overlay, Namespaces, Bridge, Veth, NFTables} {
 		if feature == Overlay && dir == "" || feature == NFTables && machine.program("nft") == "" {
-			continue // nft is missing, which checkPrograms reports
+			continue // there is no directory, or checkPrograms reports that nft is missing
 		}
 		err := machine.Try(ctx, feature, dir)
 		switch {

@@ -16,7 +16,7 @@ import (
 type Limit struct {
 	// Name is the sysctl(8) name, such as "fs.inotify.max_user_instances".
 	Name string
-	// Least is the minimum value of the setting.
+	// Least is the minimum value that a host requires.
 	Least uint64
 	// Effect describes the effect of reaching the limit.
 	Effect string
@@ -28,9 +28,9 @@ type Limit struct {
 // followed. The kernel's default limit is 128 for all programs of root together. OpenShift's tuned
 // profile sets the same values, including the limits for neighbors.
 //
-// A pod that reached one of the other limits would affect all programs on the machine. With the
-// raised limits, the pod reaches its own memory limit first, because the memory for the counted
-// objects is charged to the pod.
+// With the default values of the other limits, a pod that reaches one of them affects all programs
+// on the machine. With the raised limits, the pod reaches its own memory limit first, because the
+// memory for the counted objects is charged to the pod.
 func Limits() []Limit {
 	const kubeletExits, neighbors = "the kubelet exits", "the host does not reach other machines of its network segment"
 	return []Limit{

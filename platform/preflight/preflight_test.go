@@ -108,7 +108,7 @@ func TestEveryProblemNamesRemedy(t *testing.T) {
 	tests := []struct {
 		name   string
 		damage func(*testing.T, *host)
-		want   Problem // Text and Remedy contain parts of the texts
+		want   Problem // Text and Remedy contain only parts of the expected texts
 	}{
 		{"not root", func(_ *testing.T, h *host) { h.UID = 1000 },
 			Problem{Error, "user", "only root can", "sudo"}},

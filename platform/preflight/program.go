@@ -69,7 +69,8 @@ func (m Machine) install(packages []string) string {
 		case "debian", "ubuntu":
 			return "apt-get install -y " + names
 		case "fedora", "rhel":
-			// The package names are the same, except for the package that contains mount.
+			// The package names are the same as in Debian, except for the package that contains
+			// mount.
 			return "dnf install -y " + strings.ReplaceAll(names, "mount", "util-linux")
 		}
 	}

@@ -38,7 +38,7 @@ type Cluster struct {
 	Registry string `json:"registry,omitempty"`
 	// Complete means that the host has all files of a master. It is false during a join.
 	Complete bool `json:"complete"`
-	// Reset means that on its next start, etcd continues with only this host's data.
+	// Reset means that etcd continues with only this host's data on its next start.
 	Reset bool `json:"reset,omitempty"`
 }
 

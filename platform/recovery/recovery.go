@@ -84,7 +84,7 @@ func (e Etcd) Restore(ctx context.Context, snapshot string, skipHash, force bool
 func (e Etcd) checkOthersStopped(ctx context.Context, force bool) error {
 	members, err := kube.StoredMembers(e.Dir)
 	if err != nil || force {
-		return nil // the data is missing or damaged
+		return nil // the data is missing or damaged, or force is set
 	}
 	if alive := e.alive(ctx, members); len(alive) > 0 {
 		return fmt.Errorf("etcd still runs on %s: stop Slipway there, because this master starts a new cluster; the others join it again after `slipway down --purge`", strings.Join(alive, ", "))

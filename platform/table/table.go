@@ -14,7 +14,7 @@ import (
 // type whose methods create the components.
 type Table[H any] []Entry[H]
 
-// Entry is an entry in a process's table.
+// Entry describes one component of a process.
 type Entry[H any] struct {
 	Name  string
 	After []string // components of the process that must be ready first

@@ -1,5 +1,5 @@
-// Package upgrade finds obstacles to the replacement of a running cluster's program with this
-// program.
+// Package upgrade checks whether this program can replace a running cluster's program, and reports
+// all obstacles.
 package upgrade
 
 import (
@@ -169,7 +169,7 @@ func checkSnapshot(newest, now time.Time) []preflight.Problem {
 	}}
 }
 
-// checkBudgets reports pods that cannot be moved while their host is upgraded.
+// checkBudgets reports budgets that prevent pods from being evicted while their host is upgraded.
 func checkBudgets(budgets []policyv1.PodDisruptionBudget) (problems []preflight.Problem) {
 	for _, budget := range budgets {
 		if budget.Status.ExpectedPods == 0 || budget.Status.DisruptionsAllowed > 0 {

@@ -14,8 +14,8 @@ const (
 	Namespace = "default"
 	Service   = "docker-registry"
 	Port      = "5000"
-	// Host is the service's DNS name. Address is the same name with the port. It is used by nodes,
-	// image streams and builds.
+	// Host is the service's DNS name. Address is the same name with the port. Nodes, image streams
+	// and builds use Address.
 	Host    = Service + "." + Namespace + ".svc"
 	Address = Host + ":" + Port
 )
@@ -54,7 +54,7 @@ func (n Names) Aliases() []string {
 // All returns all names, including the service's name.
 func (n Names) All() []string { return append(n.Aliases(), Address) }
 
-// Hosts returns the aliases without ports. They are for the registry's certificate.
+// Hosts returns the aliases without ports, for the registry's certificate.
 func (n Names) Hosts() []string {
 	var hosts []string
 	for _, name := range n.Aliases() {

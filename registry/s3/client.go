@@ -19,8 +19,8 @@ import (
 // expect this region.
 const defaultRegion = "us-east-1"
 
-// An unreachable server fails a request within attempts * dialTimeout and about 3 s of delays.
-// minio's defaults, 10 attempts of 30 s, would block pushes and pulls for 5 minutes.
+// A request to an unreachable server fails after at most attempts * dialTimeout and about 3 s of
+// delays. minio's defaults, 10 attempts of 30 s, would block pushes and pulls for 5 minutes.
 const (
 	attempts    = 6
 	dialTimeout = 3 * time.Second
@@ -74,7 +74,7 @@ func (s *settings) address() (host string, secure bool, err error) {
 	case s.endpoint == "" && s.fips:
 		return "s3-fips." + s.region + ".amazonaws.com", s.secure, nil
 	case s.endpoint == "":
-		return "s3.amazonaws.com", s.secure, nil // the client replaces it with the host of the region
+		return "s3.amazonaws.com", s.secure, nil // the client replaces it with the region's host
 	case !strings.Contains(s.endpoint, "://"):
 		return s.endpoint, s.secure, nil
 	}
@@ -86,8 +86,8 @@ func (s *settings) address() (host string, secure bool, err error) {
 }
 
 // credentials returns the configured credentials. If there are none, it returns the credentials
-// that Amazon's own tools would use: from environment variables, from a file, or from the role of
-// the machine or pod.
+// that Amazon's own tools use: from environment variables, from a file, or from the role of the
+// machine or pod.
 func (s *settings) credentials() *credentials.Credentials {
 	switch {
 	case s.accessKey != "" && s.v4:
@@ -115,7 +115,7 @@ func (s *settings) lookup() minio.BucketLookupType {
 	return minio.BucketLookupPath
 }
 
-// isRegion reports whether the client supports an Amazon region. The client would replace an
+// isRegion reports whether the client supports an Amazon region. The client silently replaces an
 // unsupported region with a default region.
 func isRegion(region string) bool {
 	client, err := minio.New("s3.amazonaws.com", &minio.Options{Creds: credentials.NewStaticV4("a", "b", ""), Region: region, Secure: true})

@@ -34,7 +34,7 @@ func (s *storage) List(ctx context.Context, dir string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if object.Key != prefix { // other programs create such an object for an empty directory
+		if object.Key != prefix { // other programs mark empty directories with this key
 			paths = append(paths, s.file(object.Key))
 		}
 	}

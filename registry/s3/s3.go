@@ -66,7 +66,8 @@ type storage struct {
 
 // objectOptions returns the options for creating objects.
 func (s *settings) objectOptions() (minio.PutObjectOptions, error) {
-	// Request bodies are in memory, so requests include the checksum of their body. See sum.
+	// Request bodies are in memory, so each request contains its body's checksum, and the client
+	// does not sign the body in chunks. See sum.
 	options := minio.PutObjectOptions{ContentType: "application/octet-stream", DisableContentSha256: true}
 	if s.storageClass != noStorageClass {
 		options.StorageClass = s.storageClass
@@ -99,7 +100,7 @@ func (s *storage) file(key string) string {
 	return "/" + strings.Trim(strings.TrimPrefix(key, s.prefix("/")), "/")
 }
 
-// prefix returns the prefix of the names of all objects in a directory.
+// prefix returns the name prefix of all objects in a directory.
 func (s *storage) prefix(dir string) string {
 	if key := s.key(dir); key != "" {
 		return key + "/"
@@ -201,7 +202,7 @@ func (s *storage) resign(method string, target *url.URL) (*url.URL, error) {
 }
 
 // sum returns the checksum of a request's body, which is part of the signature. Without the
-// checksum, the client would sign the body in chunks, which fewer servers accept.
+// checksum, the client signs the body in chunks, which fewer servers accept.
 func sum(content []byte) string {
 	digest := sha256.Sum256(content)
 	return hex.EncodeToString(digest[:])

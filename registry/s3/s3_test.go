@@ -47,7 +47,7 @@ func with(parameters map[string]any, key string, value any) map[string]any {
 func TestFileHasWrittenContent(t *testing.T) {
 	files := open(t, with(serve(t), "chunksize", minPart))
 	content := bytes.Repeat([]byte("0123456789abcdef"), (2*minPart+minPart/2)/16)
-	// Pieces that end within a part, at its end and after its end.
+	// The pieces end within a part, at its end, and after its end.
 	for _, test := range []struct {
 		pieces []int
 		closed bool // true if the connection is closed after each response

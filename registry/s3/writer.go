@@ -170,7 +170,8 @@ func (w *writer) Commit(ctx context.Context) error {
 	if len(w.parts) > 0 {
 		return w.complete(ctx)
 	}
-	// An upload needs at least one part, and some servers reject an empty part.
+	// An upload needs at least one part, and some servers reject an empty part, so write an empty
+	// file without an upload.
 	if _, err := w.client.PutObject(ctx, w.bucket, w.key, bytes.NewReader(nil), 0, "", sum(nil), w.options); err != nil {
 		return fmt.Errorf("write object %q: %w", w.key, err)
 	}

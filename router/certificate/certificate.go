@@ -83,13 +83,13 @@ func Pair(chain, key []byte) ([]byte, error) {
 	}
 	secret, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	if err != nil {
-		return nil, errors.New("its key has an unsupported type") // do not show the key
+		return nil, errors.New("its key has an unsupported type") // the error must omit the key
 	}
 	_ = pem.Encode(&bundle, &pem.Block{Type: "PRIVATE KEY", Bytes: secret})
 	return bundle.Bytes(), nil
 }
 
-// Authorities returns the certificates in a PEM text, and omits all other content.
+// Authorities returns the certificates in PEM text and omits all other content.
 func Authorities(text string) ([]byte, error) {
 	var bundle bytes.Buffer
 	for rest := []byte(text); ; {
@@ -111,8 +111,8 @@ func Authorities(text string) ([]byte, error) {
 	return bundle.Bytes(), nil
 }
 
-// Nobody returns the certificate, in PEM format, of a new CA whose key is discarded, so no
-// certificate is signed by this CA.
+// Nobody returns the certificate of a new CA in PEM format. The CA's key is discarded, so the CA
+// never signs a certificate.
 func Nobody() ([]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -129,8 +129,7 @@ func Nobody() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
 }
 
-// strong returns an error for certificates that OpenSSL does not load at its default security
-// level.
+// strong returns an error if OpenSSL does not load the certificate at its default security level.
 func strong(certificate *x509.Certificate) error {
 	if key, is := certificate.PublicKey.(*rsa.PublicKey); is && key.N.BitLen() < minRSABits {
 		return fmt.Errorf("its RSA key has %d bits; at least %d are needed", key.N.BitLen(), minRSABits)

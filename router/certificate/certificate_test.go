@@ -25,7 +25,7 @@ func read(t *testing.T, path string) string {
 	return string(content)
 }
 
-// small returns a certificate with a 1024-bit key, followed by the key.
+// small returns PEM data with a certificate for a 1024-bit RSA key, followed by the key.
 func small(t *testing.T) string {
 	t.Helper()
 	t.Setenv("GODEBUG", "rsa1024min=0")

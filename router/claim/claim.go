@@ -37,7 +37,7 @@ type Policy struct {
 	Allowed, Denied []string
 }
 
-// Verdict is the decision for a route.
+// Verdict is the router's decision about a route.
 type Verdict struct {
 	// Route is the route, with the host that this router assigns to it.
 	Route *routev1.Route
@@ -48,7 +48,7 @@ type Verdict struct {
 // Admitted reports whether the router serves the route.
 func (v Verdict) Admitted() bool { return v.Reason == "" }
 
-// Judge decides for each route whether the router serves it. The oldest routes are decided first.
+// Judge decides for each route whether the router serves it. Older routes take precedence.
 func Judge(routes []*routev1.Route, policy Policy) []Verdict {
 	sorted := slices.Clone(routes)
 	slices.SortFunc(sorted, compare)
@@ -81,9 +81,9 @@ func (o owned) byOther(namespace string) bool { return len(o) > 0 && !slices.Con
 // claims contains the claims of older routes.
 type claims struct {
 	policy  Policy
-	exact   map[string]*routev1.Route // routes by host and path
-	owners  map[string]owned          // owners by host, in which a wildcard is "*.domain"
-	domains map[string]owned          // by domain: namespaces that have a host in it
+	exact   map[string]*routev1.Route // routes by host and path; keys of exact paths end with "?"
+	owners  map[string]owned          // namespaces by host; a wildcard's host is "*.domain"
+	domains map[string]owned          // namespaces that claim a host in the domain, by domain
 }
 
 func (c *claims) decide(route *routev1.Route) (reason, message string) {
@@ -102,7 +102,7 @@ func (c *claims) decide(route *routev1.Route) (reason, message string) {
 	}
 	older := c.exact[key]
 	if other := c.exact[beside]; older == nil && other != nil && other.Namespace != route.Namespace {
-		older = other // only one namespace can have both an exact path and the paths below it
+		older = other // an exact path and the paths below it must be in the same namespace
 	}
 	if older != nil {
 		if older.Namespace != route.Namespace {
@@ -125,7 +125,8 @@ func note(claims map[string]owned, name, namespace string) {
 	}
 }
 
-// acceptable checks a route independently of other routes.
+// acceptable checks a route independently of other routes. If the route is acceptable, reason and
+// message are empty.
 func (c *claims) acceptable(route *routev1.Route) (reason, message string) {
 	host := route.Spec.Host
 	if host == "" {
@@ -152,8 +153,8 @@ func (c *claims) acceptable(route *routev1.Route) (reason, message string) {
 	return "", ""
 }
 
-// hostProblems returns the problems of a host. Because there can be many hosts, it accepts common
-// hosts without using a regular expression.
+// hostProblems returns the problems of a host. A router can have many hosts, so hostProblems
+// accepts common hosts without a slow regular expression.
 func hostProblems(host string) []string {
 	last := byte('.')
 	for i := range len(host) {
@@ -181,7 +182,7 @@ func badPath(path string) string {
 	return ""
 }
 
-// ownedByOther returns the other namespace that has claimed the host or its domain, or "".
+// ownedByOther returns a message if another namespace has claimed the host or its domain, or "".
 func (c *claims) ownedByOther(route *routev1.Route, name, domain string) string {
 	switch {
 	case c.owners[name].byOther(route.Namespace):
@@ -207,7 +208,7 @@ func hostOf(route *routev1.Route) string {
 	return route.Spec.Host
 }
 
-// path returns a route's path in a form for comparison: "" and "/" are equal.
+// path returns a route's path, or the equivalent "/" if the path is empty.
 func path(route *routev1.Route) string {
 	if route.Spec.Path == "" {
 		return "/"

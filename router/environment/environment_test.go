@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// specified contains the variables in the specification, with the defaults that the specification's
-// text states.
+// specified lists the variables in the specification with their documented defaults.
 const specified = `
 EXTENDED_VALIDATION=true ROUTER_BIND_PORTS_AFTER_SYNC=false ROUTER_LISTEN_ADDR=0.0.0.0:1936 ROUTER_LOG_LEVEL=warning ROUTER_MAX_CONNECTIONS=20000
 ROUTER_METRICS_HAPROXY_SERVER_THRESHOLD=500 ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL=5s ROUTER_METRICS_HAPROXY_TIMEOUT=5s ROUTER_METRICS_TYPE=haproxy

@@ -16,8 +16,8 @@ import (
 type Appliance struct {
 	config *Config
 	client *client
-	known  *inventory // nil if unknown
-	port   int        // of the tunnel
+	known  *inventory // objects on the appliance; nil before they are read
+	port   int        // VXLAN port of the tunnel
 }
 
 // New returns an appliance. It sends no requests.
@@ -49,7 +49,7 @@ type inventory struct {
 	// attachedClients and attachedServers contain the profiles that are attached to the HTTPS
 	// virtual server.
 	attachedClients, attachedServers objects[string]
-	records                          objects[string] // records of the tunnel
+	records                          objects[string] // records in the tunnel's forwarding database
 }
 
 // Forget makes the next Sync read the appliance's objects again.

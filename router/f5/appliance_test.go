@@ -67,8 +67,8 @@ func newShop(t *testing.T) *shop {
 	return s
 }
 
-// serve starts servers for a service. They respond with their names. If names are given, the
-// servers use TLS with a certificate for the names.
+// serve starts servers for a service. The servers respond with the service's name. If names are
+// given, the servers use TLS with a certificate for the names.
 func (s *shop) serve(t *testing.T, service string, count int, names ...string) {
 	t.Helper()
 	for range count {
@@ -280,7 +280,7 @@ func TestLostConfigurationIsRepaired(t *testing.T) {
 	sync(t, a, simulated, state)
 	checkPages(t, s, simulated)
 
-	// An administrator removes a rule, and a failure interrupts its repair.
+	// An administrator removes a rule, and a failure interrupts the rule's repair.
 	simulated.Delete("ltm/policy/"+escape("/Common/"+insecurePolicy)+"/rules", "openshift_route_shop_www")
 	simulated.SetDown(true)
 	a.Forget()

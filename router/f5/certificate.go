@@ -79,8 +79,8 @@ func (b *builder) clientProfile(alias *model.ServiceAliasConfig) {
 
 // serverProfile adds a profile for a re-encrypt route, unless the host already has a profile. Pods
 // need a certificate that is signed by the route's CA, or a certificate for their service that is
-// signed by the service CA. If there is neither CA, pods cannot be verified. In this case,
-// serverProfile returns false, and the route must not be served.
+// signed by the service CA. Without either CA, the appliance cannot verify pods, so serverProfile
+// returns false and the route must not be served.
 func (b *builder) serverProfile(alias *model.ServiceAliasConfig) bool {
 	authority, name := alias.Certificates[alias.Host+"_pod"].Contents, none
 	if alias.VerifyServiceHostname {
@@ -103,7 +103,7 @@ func (b *builder) serverProfile(alias *model.ServiceAliasConfig) bool {
 }
 
 // serviceHost returns the name in the certificates of the route's service. If the route has several
-// services, it uses the first one.
+// services, it uses the first service.
 func (b *builder) serviceHost(alias *model.ServiceAliasConfig) string {
 	var hosts []string
 	for unit, weight := range alias.ServiceUnits {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// requestTimeout is the timeout for a request. It is long, because an appliance with many
+	// requestTimeout is the timeout for a request. It is long because an appliance with many
 	// objects is slow.
 	requestTimeout = time.Minute
 	// maxResponseBytes is the maximum size of a response, in bytes.

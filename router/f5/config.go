@@ -23,13 +23,13 @@ type Config struct {
 	// Address is the host of the management interface. It includes the port if the port is not 443.
 	Address        string
 	User, Password string
-	// Insecure means that any certificate and any SSH host key of the appliance is accepted.
+	// Insecure disables the verification of the appliance's certificate and SSH host key.
 	Insecure bool
 	// Partition is the path to the folder that contains the router's objects, such as /Common.
 	Partition string
 	// HTTP and HTTPS are the full paths to the virtual servers, such as /Common/ose-vserver.
 	HTTP, HTTPS string
-	// Internal is the appliance's endpoint of the VXLAN tunnel. Gateway is the appliance's address
+	// Internal is the appliance's address in the VXLAN tunnel. Gateway is the appliance's address
 	// in the pod network, with the network's prefix length. Both are invalid without native
 	// integration.
 	Internal netip.Addr

@@ -112,7 +112,7 @@ func (b *builder) add(alias *model.ServiceAliasConfig) {
 }
 
 // pool adds a route's pool and returns the pool's name. A route to one service uses the service's
-// pool. A route to several services has its own pool, with ratios according to the service weights.
+// pool. A route to several services has its own pool, whose ratios follow the service weights.
 func (b *builder) pool(alias *model.ServiceAliasConfig) string {
 	var active []model.ServiceUnitKey
 	for unit, weight := range alias.ServiceUnits {

@@ -66,7 +66,7 @@ func (o *objects[T]) ensure(ctx context.Context, c *client, desired map[string]T
 	})
 }
 
-// prune deletes objects that are not desired.
+// prune deletes the objects that desired does not contain.
 func (o *objects[T]) prune(ctx context.Context, c *client, desired map[string]T) error {
 	return o.each(o.actual, func(name string) error {
 		if _, needed := desired[name]; needed {
@@ -123,7 +123,7 @@ func fill[T, Item any](ctx context.Context, c *client, o *objects[T], query stri
 }
 
 // own returns the name of a router object in a folder. ok is false if the object is not in the
-// folder.
+// folder or does not belong to the router.
 func own(fullPath, folder string) (name string, ok bool) {
 	name, ok = strings.CutPrefix(fullPath, folder+"/")
 	return name, ok && strings.HasPrefix(name, "openshift_") && !strings.Contains(name, "/")
@@ -138,7 +138,7 @@ func exists(ctx context.Context, c *client, path string) (bool, error) {
 	return err == nil, err
 }
 
-// ensureObject creates an object that never changes.
+// ensureObject creates an object if it does not exist. It never updates an existing object.
 func ensureObject(ctx context.Context, c *client, collection, folder, name string, body map[string]any) error {
 	o := objects[any]{collection: collection, folder: folder}
 	present, err := exists(ctx, c, o.path(name))

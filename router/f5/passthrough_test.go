@@ -50,8 +50,8 @@ func clientHello(t *testing.T, name string) []byte {
 	return buffer[:size]
 }
 
-// The rule runs in a real Tcl interpreter. The appliance's commands are replaced, but the rule's
-// own parsing code is not.
+// The rule runs in a real Tcl interpreter. The test replaces the appliance's commands, but not the
+// rule's own parsing code.
 func TestRuleFindsServerName(t *testing.T) {
 	rule := strings.ReplaceAll(passthroughRule, "DATAGROUP", "/Common/"+dataGroup)
 	const passed = "SSL clientside SSL serverside HTTP pool "

@@ -46,8 +46,8 @@ func (a *Appliance) readPools(ctx context.Context, o *objects[pool]) error {
 	})
 }
 
-// plainMonitor converts a monitor expression to the form that the router writes. The appliance adds
-// braces.
+// plainMonitor removes the braces that the appliance adds to a monitor expression, so that the
+// result has the form that the router writes.
 func plainMonitor(text string) string {
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == '{' || r == '}' }), " ")
 	if text == none {
@@ -129,8 +129,8 @@ func addresses(p pool) map[string]bool {
 }
 
 // releaseNodes deletes the appliance's nodes for addresses that are no longer in a pool. The
-// appliance creates a node for each member address, and rejects its deletion while another pool
-// uses the address.
+// appliance creates a node for each member address, and rejects the node's deletion while another
+// pool uses the address.
 func (a *Appliance) releaseNodes(ctx context.Context, before, after map[string]bool) {
 	for address := range before {
 		if !after[address] {

@@ -81,8 +81,8 @@ func TestOlderApplianceServesRoutes(t *testing.T) {
 	checkPages(t, s, simulated)
 }
 
-// A profile that an administrator has created has the name of a route's host, so the appliance
-// rejects the route's profile.
+// An administrator's profile has the server name of a route's host, so the appliance rejects the
+// route's profile.
 func TestRejectedObjectDoesNotStopOthers(t *testing.T) {
 	s, simulated := newShop(t), bigiptest.New(t, bigiptest.Options{})
 	s.serve(t, "plain", 1)

@@ -16,8 +16,8 @@ type rule struct {
 	Actions    []action    `json:"actions"`
 }
 
-// condition is a condition on requests: either HTTPHost or HTTPURI, with the part to compare, and
-// either Equals or EndsWith.
+// condition is a policy rule's condition on a request. It compares a part of either HTTPHost or
+// HTTPURI by either Equals or EndsWith.
 type condition struct {
 	Name            string   `json:"name"`
 	Request         bool     `json:"request"`
@@ -34,8 +34,8 @@ type condition struct {
 	Values          []string `json:"values"`
 }
 
-// action is an action on requests: forward to a pool, redirect, or enable or disable encryption to
-// pods.
+// action is a policy rule's action on a request: forward to a pool, redirect, or enable or disable
+// encryption to pods.
 type action struct {
 	Name      string `json:"name"`
 	Request   bool   `json:"request"`
@@ -97,9 +97,9 @@ func number(conditions []condition) []condition {
 	return conditions
 }
 
-// excludeFromWildcards adds exclusions to each wildcard rule. The exclusions are the hosts and
-// domains below the wildcard's domain for which the policy has other rules, because these rules
-// take precedence. Otherwise, a wildcard rule with more path conditions could apply instead.
+// excludeFromWildcards excludes from each wildcard rule the hosts and domains below the wildcard's
+// domain for which the policy has other rules. Without the exclusions, a wildcard rule with more
+// path conditions takes precedence over these more specific rules.
 func (b *builder) excludeFromWildcards() {
 	for _, rules := range []map[string]rule{b.insecure, b.secure} {
 		var hosts, domains []string

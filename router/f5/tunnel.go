@@ -34,14 +34,14 @@ func (a *Appliance) readTunnel(ctx context.Context, records *objects[string]) er
 	})
 }
 
-// ensureTunnel creates the objects of the tunnel. Each of them refers to the previous one, and an
-// object in use cannot be deleted. Therefore, if an object has another value, ensureTunnel first
-// deletes all objects that follow it.
+// ensureTunnel creates the tunnel's objects. Each object refers to the previous object, and the
+// appliance does not delete an object that is in use. Therefore, if an object's value differs,
+// ensureTunnel first deletes that object and all objects after it, starting with the last.
 func (a *Appliance) ensureTunnel(ctx context.Context) error {
 	partition := a.config.Partition
 	objects := []struct {
 		collection, name, key string
-		value                 any // of the key, which can change
+		value                 any // desired value of the attribute key
 		body                  map[string]any
 	}{
 		{"net/tunnels/vxlan", tunnelProfile, "port", a.port, map[string]any{"floodingType": "multipoint"}},
@@ -51,7 +51,7 @@ func (a *Appliance) ensureTunnel(ctx context.Context) error {
 		}},
 	}
 	differs := false
-	var obsolete []string // the last object first
+	var obsolete []string // in reverse order
 	for _, o := range objects {
 		path, present := o.collection+"/"+escape(partition+"/"+o.name), map[string]any{}
 		switch err := a.client.get(ctx, path, &present); {

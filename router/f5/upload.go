@@ -31,7 +31,7 @@ func (a *Appliance) install(ctx context.Context, collection, name string, conten
 func (a *Appliance) upload(ctx context.Context, name string, content []byte) (path string, remove func(), err error) {
 	if a.config.ssh != nil {
 		path = sshDir + name
-		// Do not retry, because a leftover file is harmless.
+		// Ignore errors, because a leftover file is harmless.
 		remove = func() { _ = a.run(ctx, "rm -f "+path, nil) }
 		return path, remove, a.run(ctx, "umask 077; cat > "+path, content)
 	}

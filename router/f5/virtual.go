@@ -95,7 +95,7 @@ func (a *Appliance) checkVersion(v *virtual) error {
 func (a *Appliance) ensurePolicy(ctx context.Context, v *virtual, server, policy string, controls []string) error {
 	body := map[string]any{"controls": controls, "requires": []string{"http"}, "strategy": "best-match"}
 	if major, minor := v.version(); major > 12 || major == 12 && minor >= 1 {
-		body["legacy"] = true // the policy's rules change without a draft
+		body["legacy"] = true // allow changes to the policy's rules without a draft
 	}
 	if err := ensureObject(ctx, a.client, "ltm/policy", a.config.Partition, policy, body); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (a *Appliance) ensurePassthrough(ctx context.Context, v *virtual, k *invent
 	if err := a.client.get(ctx, "ltm/rule/"+escape(full), &present); err != nil {
 		return err
 	}
-	// The existing rule can come from another version.
+	// The existing rule can be from another version of Slipway.
 	if strings.TrimSpace(present.APIAnonymous) != strings.TrimSpace(text) {
 		if err := a.client.call(ctx, http.MethodPatch, "ltm/rule/"+escape(full), map[string]any{"apiAnonymous": text}, nil); err != nil {
 			return err

@@ -13,10 +13,10 @@ import (
 const maxSecretBytes = 16 << 10
 
 // certificates adds steps to the plan that change certificates and add new pod CAs. It returns the
-// steps that must come last, when no table refers to a host whose certificate is removed. If a
-// change is not supported by the runtime interface, all certificate changes wait for the next
-// reload. An example of such a change is different CAs for pods that HAProxy already trusts,
-// because HAProxy has connections and sessions to these pods.
+// steps that must come last, when no table refers to a host whose certificate is removed. If the
+// runtime interface does not support one of the changes, all certificate changes wait for the next
+// reload. For example, different CAs for pods that HAProxy already trusts need a reload, because
+// HAProxy has connections and sessions to these pods.
 func (p *plan) certificates(config *Config) (last []step) {
 	now := p.served.config
 	if sameList(now.Certificates, config.Certificates) && sameFiles(now.Files, config.Files) {

@@ -117,7 +117,7 @@ func TestRejectedCertificateDoesNotDelayOthers(t *testing.T) {
 	b.untilShown("later.com", "later")
 }
 
-// If HAProxy did not reload, it would keep connections and sessions to pods that are no longer
+// HAProxy must reload. Otherwise, it keeps connections and sessions to pods that are no longer
 // trusted.
 func TestUntrustedPodsGetNoRequests(t *testing.T) {
 	t.Parallel()

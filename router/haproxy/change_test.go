@@ -169,7 +169,7 @@ func TestRoutesChangeWithoutReload(t *testing.T) {
 	}
 }
 
-// After a reload, routes are served by their own backends.
+// After a reload, each route's own backend serves the route, so its spare backend is free again.
 func TestSpareBackendsAreFreeAfterReload(t *testing.T) {
 	t.Parallel()
 	b := newFixture(t, nil)
@@ -199,7 +199,7 @@ func TestReloadsAreCoalesced(t *testing.T) {
 		b.apply()
 	}
 	b.until("http://r49.com", "web")
-	if got := b.reloaded(); got > 10 { // a busy machine allows a few more
+	if got := b.reloaded(); got > 10 { // a busy machine can cause a few more
 		t.Errorf("fifty simultaneous routes caused %d reloads", got)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/router/claim"
 )
 
-// The values from which random routes and requests are built.
+// The values from which the tests build random routes and requests.
 var (
 	claimedHosts = []string{"www.x.com", "ftp.x.com", "*.x.com", "www.y.com", "*.y.com"}
 	claimedPaths = []string{"", "/", "/a", "/a/", "/a/b", "/ab", "/a/b/c/"}
@@ -108,7 +108,8 @@ func TestRequestsFollowClaims(t *testing.T) {
 					}
 					url, want := scheme+"://"+host+path, expected(b.routes, scheme, host, path)
 					eventually.True(t, fmt.Sprintf("round %d: a response to %s from one of %s with the routes\n%s", round, url, want, listed(b.routes)), func() bool {
-						return slices.Contains(want, b.who(url)) // the previous HAProxy can respond for a moment
+						// During a reload, the previous HAProxy process still responds.
+						return slices.Contains(want, b.who(url))
 					})
 				}
 			}
@@ -129,7 +130,8 @@ func listed(routes map[string]*routev1.Route) string {
 	return text.String()
 }
 
-// Route kinds by TLS termination.
+// passes, ends and insecure classify routes: the router passes a route's TLS connections through to
+// the pods, terminates them, or serves the route over HTTP.
 func passes(r *routev1.Route) bool {
 	return r.Spec.TLS != nil && r.Spec.TLS.Termination == routev1.TLSTerminationPassthrough
 }

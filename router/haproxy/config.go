@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Config is a HAProxy configuration. The frame and the files can only be changed by a reload.
-// Tables and servers can be changed through the runtime interface. A Config is immutable and shares
-// unchanged parts with the previous Config.
+// Config is a HAProxy configuration. Changes to the frame and the files need a reload. Changes to
+// tables and servers can use the runtime interface. A Config is immutable and shares unchanged
+// parts with the previous Config.
 type Config struct {
 	// Frame is the configuration text before the backends.
 	Frame string
@@ -20,8 +20,8 @@ type Config struct {
 	Tables map[string][]Entry
 	// Certificates maps hosts to their certificate files, with options.
 	Certificates []Entry
-	// Files contains additional files, keyed by path relative to the working directory:
-	// certificates and pages.
+	// Files contains additional files, such as certificates and error pages, keyed by path relative
+	// to the working directory.
 	Files map[string][]byte
 	// Shapes lists the shapes of the backends for routes without annotations.
 	Shapes []string
@@ -29,10 +29,10 @@ type Config struct {
 	whole string
 }
 
-// Entry is a table entry.
+// Entry is an entry in a table or in the certificate list.
 type Entry struct{ Key, Value string }
 
-// Backend is a backend with its servers.
+// Backend is a HAProxy backend with its servers.
 type Backend struct {
 	Name string
 	// Shape is the backend's text, with keyMark in place of Key. Many backends share a shape.

@@ -27,17 +27,17 @@ type Engine struct {
 	// MaxFormer is the maximum number of replaced processes that still have connections. The
 	// default is 32.
 	MaxFormer int
-	// Script, if set, runs instead of a reload. It must make HAProxy read its configuration again.
+	// Script, if set, runs instead of a reload. It must make HAProxy reread its configuration.
 	Script string
-	// ShutdownTimeout limits how long open requests may continue when the engine stops.
+	// ShutdownTimeout limits how long open requests can continue when the engine stops.
 	ShutdownTimeout time.Duration
 	// StatsTimeout is the timeout for a statistics request. The default is 10 seconds.
 	StatsTimeout time.Duration
 	// Outlive keeps HAProxy running if this process is killed. The next engine in the same
 	// directory takes over from it.
 	Outlive bool
-	// TakeoverTimeout is the maximum time that a new HAProxy process may take to become ready
-	// before it is killed. The default is one minute.
+	// TakeoverTimeout limits how long a new HAProxy process can take to become ready. After this
+	// time, the engine kills the process. The default is one minute.
 	TakeoverTimeout time.Duration
 	// Rejected, if set, is called when a configuration is not served. routes contains the routes
 	// that cause HAProxy to reject the configuration. It contains only routes that could be
@@ -50,8 +50,8 @@ type Engine struct {
 	mu      sync.Mutex
 	desired *Config
 	number  int           // number of the desired configuration
-	reached int           // the highest number whose configuration was served completely
-	changed chan struct{} // has a token if desired has changed
+	reached int           // number of the newest configuration that was served completely
+	changed chan struct{} // receives a value when desired changes
 	once    sync.Once
 
 	places atomic.Pointer[map[string]string] // maps a backend to the spare backend that serves it
@@ -62,7 +62,7 @@ func (e *Engine) wake() chan struct{} {
 	return e.changed
 }
 
-// Set sets the desired configuration and returns its number. The numbers increase.
+// Set sets the desired configuration and returns its number. Each call increases the number.
 func (e *Engine) Set(config *Config) (number int) {
 	e.mu.Lock()
 	e.desired = config
@@ -159,8 +159,9 @@ func (e *Engine) endOldest(now *running) {
 	}
 }
 
-// makeSearchable allows every user to search a directory. It does not change a directory that is
-// already searchable, because a pod's volume can belong to another user.
+// makeSearchable allows every user to search a directory. It does not change the mode of a
+// directory that is already searchable, because the directory can be a pod's volume, which can
+// belong to another user.
 func makeSearchable(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// hanging makes the next HAProxy process hang as long as a file exists.
+// hanging makes the next HAProxy process hang until the returned file is removed.
 func (b *fixture) hanging() (file string) {
 	b.t.Helper()
 	file = filepath.Join(b.writer.Dir, "hang")
@@ -39,7 +39,7 @@ func TestHangingHAProxyDoesNotTakeOver(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	// No spare backend has this shape.
+	// No spare backend has this shape, so the route needs a reload.
 	b.route("slow", "slow.com", "web", annotated("haproxy.router.openshift.io/timeout", "20s"))
 	b.apply()
 	b.route("plain", "plain.com", "web")
@@ -136,8 +136,8 @@ func TestReloadsBackOff(t *testing.T) {
 	}
 }
 
-// The search for rejected routes can take a minute. A route that a user fixes during the search is
-// served.
+// The search for rejected routes can take a minute. If a user fixes a route during the search,
+// HAProxy must serve the route.
 func TestRouteFixedDuringSearchIsServed(t *testing.T) {
 	config := func(shape, certificate string) *Config {
 		return &Config{

@@ -41,8 +41,8 @@ func removeFiles(dir string, before, files map[string][]byte) {
 	}
 }
 
-// syncFiles updates the route files on disk to the served configuration between reloads, so that no
-// unused key remains on the disk.
+// Between reloads, syncFiles updates the route files on disk to match the served configuration, so
+// that no unused key remains on the disk.
 func (r *running) syncFiles(dir string) error {
 	config := r.served.config
 	if config.whole != "" || sameMap(r.remaining, config.Files) {

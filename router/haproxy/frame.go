@@ -13,8 +13,8 @@ import (
 )
 
 // suites contains the ciphers and the oldest TLS version for each profile in ROUTER_CIPHERS,
-// according to Mozilla's recommendations for servers. The security level is an OpenSSL setting: old
-// clients need the lowest level.
+// according to Mozilla's recommendations for servers. The old profile sets OpenSSL's lowest
+// security level, which old clients need.
 var suites = map[string]struct{ ciphers, oldest string }{
 	"modern": {"ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305:" +
 		"ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256", "TLSv1.2"},
@@ -25,9 +25,9 @@ var suites = map[string]struct{ ciphers, oldest string }{
 	"old": {"ALL:!aNULL:!eNULL:!EXPORT:!RC4:!MD5:!PSK:!SRP:@SECLEVEL=0", "TLSv1.0"},
 }
 
-// The sockets through which HAProxy passes TLS connections to itself, with the PROXY protocol. Only
-// HAProxy's user can connect to them. Their paths are relative to HAProxy's working directory,
-// because that user cannot search the directories above it.
+// sniSocket and noSNISocket are the sockets through which HAProxy passes TLS connections to itself,
+// with the PROXY protocol. Only HAProxy's user can connect to them. Their paths are relative to
+// HAProxy's working directory, because that user cannot search the directories above it.
 const sniSocket, noSNISocket = "run/sni.sock", "run/no-sni.sock"
 
 // frame returns the configuration text before the backends.

@@ -102,7 +102,7 @@ func balance(config *model.ServiceAliasConfig, s environment.Settings) string {
 	return "source"
 }
 
-// perLine is the maximum number of addresses per line. HAProxy reads at most 64 words per line.
+// perLine is the maximum number of addresses per line. HAProxy accepts at most 64 words per line.
 const perLine = 50
 
 // whitelist returns the addresses and networks in the annotation, split into lines. If the

@@ -85,7 +85,7 @@ func text(t *testing.T, path string) string {
 	return string(content)
 }
 
-// newFixture prepares a HAProxy with the given environment variables. run starts it.
+// newFixture prepares HAProxy with the given environment variables. run starts it.
 func newFixture(t *testing.T, variables map[string]string) *fixture {
 	t.Helper()
 	dir := componenttest.ShortDir(t)
@@ -119,8 +119,8 @@ func (b *fixture) run() *fixture {
 	return b
 }
 
-// pod starts an endpoint of a service. It serves its name over HTTP or, if a certificate is given,
-// over HTTPS.
+// pod starts an endpoint of a service. The endpoint responds with its name over HTTP or, if a
+// certificate is given, over HTTPS.
 func (b *fixture) pod(service, name string, certificate *certtest.Pair) *httptest.Server {
 	b.t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -211,8 +211,8 @@ func (b *fixture) admitted() (routes []*routev1.Route) {
 	return routes
 }
 
-// config returns a configuration that is derived from the previous configuration and the changes
-// since then.
+// config builds a configuration incrementally from the previous configuration and the changes since
+// then.
 func (b *fixture) config() *Config {
 	b.t.Helper()
 	b.builder.Source = b.source()

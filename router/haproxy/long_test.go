@@ -68,7 +68,7 @@ func TestLongConnectionsOutliveReloads(t *testing.T) {
 	before := b.reloaded()
 	for i := range 3 {
 		name := fmt.Sprint("next", i)
-		// No spare backend has this shape.
+		// No spare backend has this shape, so the route needs a reload.
 		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", fmt.Sprint(20+i, "s")))
 		b.apply()
 		b.until("http://"+name+".com", "web")
@@ -102,7 +102,7 @@ func TestPreviousProcessesAreLimited(t *testing.T) {
 			t.Fatalf("%+v, %v", response, err)
 		}
 		before, name := b.reloaded(), fmt.Sprint("next", i)
-		// No spare backend has this shape.
+		// No spare backend has this shape, so the route needs a reload.
 		b.route(name, name+".com", "web", annotated("haproxy.router.openshift.io/timeout", fmt.Sprint(20+i, "s")))
 		b.apply()
 		b.until("http://"+name+".com", "web")

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// running is the state of an engine.
+// running is the state of a running engine.
 type running struct {
 	process   *process
 	orphans   []*process // processes of a killed engine, until the next process takes over
 	served    *served    // state of process; nil until it serves
 	files     map[string][]byte
-	remaining map[string][]byte // remaining route files
+	remaining map[string][]byte // route files on disk; nil if unknown
 	reloaded  time.Time
 	reload    *reload        // the reload in progress, or nil
-	former    []*process     // processes that still have connections
+	former    []*process     // replaced processes that still have connections
 	demand    map[string]int // required spare backends by shape
 	number    int            // number of reloads
 	failed    int            // number of consecutive failed reloads
@@ -74,7 +74,7 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 					"retryAfter", time.Until(now.retry).Round(time.Second))
 			}
 		case <-ended:
-			if now.reload == nil { // during a reload, the next process might have taken over
+			if now.reload == nil { // otherwise, the next process might have taken over
 				slog.Error("HAProxy ended and is restarted", "error", now.process.ending(),
 					"output", now.process.output.String())
 			}
@@ -164,12 +164,12 @@ func (e *Engine) apply(now *running, config *Config, number int) (complete bool)
 }
 
 // situation is the input for the next transition in the package's state diagram. It is used after
-// the first configuration.
+// the first configuration has been set.
 type situation struct {
 	serving   bool // an HAProxy process serves requests
 	reloading bool // the next HAProxy process is starting
 	complete  bool // HAProxy serves all of the desired configuration
-	settled   bool // HAProxy serves all of it without spare backends
+	settled   bool // HAProxy serves all of it, without spare backends
 	scarce    bool // few spare backends are left
 	// since is the time when the first spare backend was used.
 	since time.Time

@@ -107,7 +107,7 @@ func EndOrphans(dir string) error {
 	return nil
 }
 
-// stopAll stops processes concurrently.
+// stopAll stops processes concurrently and waits until they have exited.
 func stopAll(processes []*process, grace time.Duration) {
 	var group sync.WaitGroup
 	for _, p := range processes {

@@ -11,12 +11,12 @@ import (
 // plan contains the commands that change HAProxy from one configuration to another.
 type plan struct {
 	*served
-	config *Config // the configuration that is served after the plan
+	config *Config // the configuration that HAProxy serves after the plan
 	steps  []step
 	tables map[string][]Entry
 	parked map[string]Server
 	absent map[string]bool // backends that the process cannot serve
-	moved  bool            // backends use other spare backends than before
+	moved  bool            // true if backends use different spare backends than before
 	all    bool
 }
 
@@ -56,7 +56,7 @@ func (p *plan) backends(config *Config) {
 	for len(now) > 0 || len(then) > 0 {
 		switch {
 		case len(then) == 0 || len(now) > 0 && now[0].Name < then[0].Name:
-			p.markChanged() // the backend gets no requests until the next reload removes it
+			p.markChanged() // the backend receives no requests until the next reload removes it
 			delete(p.places, now[0].Name)
 			delete(p.damaged, now[0].Name)
 			p.moved = true
@@ -76,8 +76,7 @@ func (p *plan) backends(config *Config) {
 	p.config.Backends = serves
 }
 
-// markChanged records the time when the backends first differed from the backends that HAProxy has
-// read.
+// markChanged records the time when the backends first differed from HAProxy's configuration file.
 func (p *plan) markChanged() {
 	if p.since.IsZero() {
 		p.since = time.Now()
@@ -121,7 +120,7 @@ func (s *served) translate(backend *Backend) Backend {
 	return here
 }
 
-// useSpare plans the steps after which a spare backend serves the requests of a backend. It returns
+// useSpare adds steps to the plan that make a spare backend serve a backend's requests. It returns
 // false if no spare backend is available.
 func (p *plan) useSpare(backend *Backend) bool {
 	p.requested[backend.Name] = backend.Shape

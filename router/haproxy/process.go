@@ -146,7 +146,7 @@ const niceness = 5
 func (p *process) lowerPriority() {
 	own, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
 	if err != nil || !canRaisePriority() {
-		return // the priority only affects latency
+		return // ignore the error: the priority only affects latency
 	}
 	p.usual = noPriority - own
 	p.yielded = unix.Setpriority(unix.PRIO_PGRP, p.pid, p.usual+niceness) == nil
@@ -159,7 +159,7 @@ const noPriority = 20
 // process.
 func (p *process) restorePriority() {
 	if p.yielded {
-		_ = unix.Setpriority(unix.PRIO_PGRP, p.pid, p.usual) // raising the priority was possible before
+		_ = unix.Setpriority(unix.PRIO_PGRP, p.pid, p.usual) // lowerPriority checked the permission
 	}
 }
 
@@ -178,7 +178,7 @@ func (p *process) leave() {
 
 // kill kills the process and its workers with SIGKILL, and waits until the process has exited.
 func (p *process) kill() {
-	_ = syscall.Kill(-p.pid, syscall.SIGKILL) // it leads their process group; they might have ended
+	_ = syscall.Kill(-p.pid, syscall.SIGKILL) // p leads the process group, which might be empty
 	<-p.ended
 }
 

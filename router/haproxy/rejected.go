@@ -52,8 +52,8 @@ func (e *Engine) findRejected(ctx context.Context, config *Config,
 	return search.rejected
 }
 
-// alike reports whether a route is the same in two configurations. If so, HAProxy either rejects
-// the route in both configurations or accepts it in both.
+// alike reports whether a route has the same configuration in both Configs. If so, HAProxy either
+// rejects the route in both or accepts it in both.
 func (c *Config) alike(other *Config, route model.ServiceAliasConfigKey) bool {
 	for _, name := range []string{certificateFile(route), authoritiesFile(route)} {
 		if !bytes.Equal(c.Files[name], other.Files[name]) {
@@ -108,7 +108,7 @@ func (s *search) accepts(ctx context.Context, routes []model.ServiceAliasConfigK
 		path := filepath.Join(s.engine.Dir, name)
 		defer os.Remove(path)
 		if err := os.WriteFile(path, content, 0o600); err != nil {
-			return true // without a check, no route is excluded
+			return true // if HAProxy cannot check the routes, exclude none of them
 		}
 	}
 	return exec.CommandContext(ctx, s.engine.Program, "-c", "-f", filepath.Join(s.engine.Dir, checkedFile)).Run() == nil

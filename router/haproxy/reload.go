@@ -22,9 +22,9 @@ type reload struct {
 	number int // number of the configuration
 	spares map[string][]string
 	files  map[string][]byte // files of the configuration; valid after done
-	socket string            // socket of only the next process
+	socket string            // socket that only the next process uses
 	before []*process
-	next   *process // valid after done
+	next   *process // the next process; valid after done
 	// rejected contains the routes that cause HAProxy to reject the configuration. It is valid
 	// after done.
 	rejected  []model.ServiceAliasConfigKey
@@ -33,7 +33,7 @@ type reload struct {
 	done      chan error // receives the result once
 }
 
-// start starts a reload.
+// start starts a reload in the background. number identifies the configuration.
 func (e *Engine) start(ctx context.Context, now *running, config *Config, number int) {
 	now.reloaded = time.Now()
 	now.number++
@@ -87,7 +87,7 @@ func (e *Engine) replace(ctx context.Context, r *reload, spare string, had map[s
 		}
 		return nil
 	}
-	if !serving && !e.Serves() { // an orphan has passed on its sockets, or does not respond
+	if !serving && !e.Serves() { // no previous process can hand over its sockets
 		stopAll(r.before, 0)
 		r.before = nil
 	}
@@ -118,7 +118,8 @@ func (e *Engine) replace(ctx context.Context, r *reload, spare string, had map[s
 const maxBackoff = time.Minute
 
 // hold delays the next reload after a failure, with exponential backoff. If managed is set, the
-// router is about to exclude the cause, and the backoff starts again at minBackoff.
+// router is about to exclude the routes that caused the failure, so the backoff restarts at
+// minBackoff.
 func (r *running) hold(managed bool) {
 	if managed {
 		r.failed = 0
@@ -127,8 +128,8 @@ func (r *running) hold(managed bool) {
 	r.failed = min(r.failed+1, 10)
 }
 
-// takeover returns the maximum time that a new HAProxy process may take to become ready. During
-// this time, the old process serves requests and receives commands.
+// takeover returns the time limit for a new HAProxy process to become ready. During this time, the
+// old process serves requests and receives commands.
 func (e *Engine) takeover() time.Duration { return cmp.Or(e.TakeoverTimeout, time.Minute) }
 
 // finish handles the result of a reload.
@@ -136,7 +137,7 @@ func (e *Engine) finish(now *running, err error) error {
 	r := now.reload
 	now.reload = nil
 	if err != nil {
-		maps.Copy(now.files, r.files) // files of both configurations can exist
+		maps.Copy(now.files, r.files) // the files of both configurations might exist
 		now.remaining = nil
 		if errors.Is(err, context.Canceled) {
 			return err

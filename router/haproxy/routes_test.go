@@ -15,7 +15,7 @@ import (
 
 func TestRequestsReachServiceOfRoute(t *testing.T) {
 	t.Parallel()
-	// This is also the delay between retries.
+	// HAProxy also waits for this timeout between connection retries, so keep it short.
 	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})
 	b.pod("web", "web", nil)
 	b.pod("test", "test", nil)
@@ -83,7 +83,7 @@ func TestRequestsReachServiceOfRoute(t *testing.T) {
 
 func TestPodsAreVerifiedWithServiceCA(t *testing.T) {
 	t.Parallel()
-	// This is also the delay between retries.
+	// HAProxy also waits for this timeout between connection retries, so keep it short.
 	b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})
 	b.writer.ServiceCA = filepath.Join(b.writer.Dir, "services.crt")
 	pair, another := b.authority.Issue(t, "pod", "mine.shop.svc"), b.authority.Issue(t, "pod", "another.shop.svc")
@@ -95,7 +95,7 @@ func TestPodsAreVerifiedWithServiceCA(t *testing.T) {
 		b.route(name, name+".com", name, secured(routev1.TLSConfig{Termination: "reencrypt"}))
 	}
 	b.run()
-	for _, name := range []string{"mine", "impostor", "foreign"} { // these routes lack the CA
+	for _, name := range []string{"mine", "impostor", "foreign"} { // there is no CA file yet
 		b.until("https://"+name+".com", name)
 	}
 	if err := os.WriteFile(b.writer.ServiceCA, []byte(text(t, b.authority.File)), 0o600); err != nil {
@@ -110,7 +110,7 @@ func TestPodsAreVerifiedWithServiceCA(t *testing.T) {
 
 func TestDamagedServiceCAKeepsPreviousAuthorities(t *testing.T) {
 	t.Parallel()
-	for _, good := range []bool{true, false} { // tests both valid and invalid previous values
+	for _, good := range []bool{true, false} { // test both valid and invalid previous values
 		b := newFixture(t, map[string]string{"ROUTER_DEFAULT_CONNECT_TIMEOUT": "300ms"})
 		b.writer.ServiceCA = filepath.Join(b.writer.Dir, "services.crt")
 		pair := b.authority.Issue(t, "pod", "mine.shop.svc")

@@ -23,7 +23,7 @@ func (r runtime) send(command string) (string, error) {
 		return "", fmt.Errorf("connect to HAProxy: %w", err)
 	}
 	defer connection.Close()
-	_ = connection.SetDeadline(time.Now().Add(r.timeout)) // sockets support it
+	_ = connection.SetDeadline(time.Now().Add(r.timeout)) // sockets support deadlines
 	if _, err := io.WriteString(connection, command+"\n"); err != nil {
 		return "", fmt.Errorf("send command to HAProxy: %w", err)
 	}
@@ -48,9 +48,9 @@ func (r runtime) sendAll(commands []string) (refused map[int]string, err error) 
 		return nil, fmt.Errorf("connect to HAProxy: %w", err)
 	}
 	defer connection.Close()
-	_ = connection.SetDeadline(time.Now().Add(r.timeout)) // sockets support it
+	_ = connection.SetDeadline(time.Now().Add(r.timeout)) // sockets support deadlines
 	sent := make(chan error, 1)
-	go func() { // HAProxy stops reading if its responses are not read
+	go func() { // HAProxy stops reading commands while its responses are unread
 		_, err := io.WriteString(connection, "prompt\n"+strings.Join(commands, "\n")+"\nquit\n")
 		sent <- err
 	}()
@@ -62,7 +62,8 @@ func (r runtime) sendAll(commands []string) (refused map[int]string, err error) 
 		return nil, fmt.Errorf("send commands to HAProxy: %w", err)
 	}
 	responses := strings.Split(string(resp), prompt)
-	if len(responses) != len(commands)+2 { // two more: the first prompt, and the end
+	// Split also returns the texts before the first prompt and after the last prompt.
+	if len(responses) != len(commands)+2 {
 		return nil, fmt.Errorf("send commands to HAProxy: it responded to %d of %d", len(responses)-2, len(commands))
 	}
 	refused = map[int]string{}

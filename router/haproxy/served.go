@@ -17,16 +17,15 @@ type served struct {
 	dir     string
 	config  *Config // the served part of the configuration
 	files   map[string][]byte
-	tables  map[string][]Entry                 // with the names of backends in this process
+	tables  map[string][]Entry                 // uses the backend names of this process
 	spares  map[string][]string                // free backends by shape
 	places  map[string]string                  // maps a backend to the spare backend that serves it
 	publish *atomic.Pointer[map[string]string] // receives each new value of places
-	// requested maps the names of requesting backends to the shapes of the spare backends that they
-	// request.
+	// requested maps each backend that needs a spare backend to the required shape.
 	requested map[string]string
 	// parked contains unused servers that could not be deleted yet, keyed by backend and name.
 	parked map[string]Server
-	// since is the time when the backends first differed from the backends that HAProxy read.
+	// since is the time when the backends first differed from HAProxy's configuration file.
 	since time.Time
 	// damaged contains backends, entries and files for which a command was rejected. Their state is
 	// unknown.
@@ -34,7 +33,7 @@ type served struct {
 	broken  bool // true if HAProxy did not respond, so its state is unknown
 }
 
-// settled reports whether the backends are equal to the backends that HAProxy read.
+// settled reports whether HAProxy's backends are the same as in its configuration file.
 func (s *served) settled() bool { return s.since.IsZero() && s.known() }
 
 // known reports whether HAProxy has accepted all commands.

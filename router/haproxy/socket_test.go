@@ -71,7 +71,8 @@ func TestSearchableDirectoryOfAnotherUserIsUnchanged(t *testing.T) {
 			t.Errorf("%s: mode %v, %v, want %v", name, info.Mode(), err, tt.want)
 		}
 	}
-	// Only the owner can change the mode. /proc is searchable, and its mode cannot be changed.
+	// /proc/self is already searchable. An attempt to change its mode would fail, as it would for a
+	// directory that another user owns.
 	if err := makeSearchable("/proc/self"); err != nil {
 		t.Error(err)
 	}

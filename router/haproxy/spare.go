@@ -18,8 +18,8 @@ const (
 	minSpares   = 32
 	sparesShare = 50
 	maxSpares   = 512
-	// sparesAhead is the ratio of the number of spare backends to the number of spare backends that
-	// have been used since the last reload.
+	// sparesAhead is the number of spare backends for each spare backend that has been used since
+	// the last reload.
 	sparesAhead = 4
 	sparePrefix = "spare:"
 )

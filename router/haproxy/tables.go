@@ -19,7 +19,7 @@ const redirect = "redirect"
 // terminated is the value in the SNI table for hosts whose TLS connections the router terminates.
 const terminated = "to_sni"
 
-// The tables that map requests to backends. A key consists of a host and a path prefix. The longest
+// These tables map requests to backends. A key consists of a host and a path prefix. The longest
 // match applies. The cost of a lookup does not depend on the number of routes. For a lookup, '?' is
 // appended to the request's path. A route with the path /test has the keys "/test?" and "/test/",
 // so it does not match /testing.
@@ -129,8 +129,7 @@ func (w *Writer) enterHost(part *hostPart) {
 	}
 }
 
-// certificateLine returns the path of a route's certificate file, followed by the certificate's
-// protocols.
+// certificateLine returns the path of a route's certificate file, followed by its ALPN protocols.
 func (w *Writer) certificateLine(key model.ServiceAliasConfigKey) string {
 	line := filepath.Join(w.Dir, certificateFile(key))
 	if w.Settings.On("ROUTER_ENABLE_HTTP2") {
@@ -148,8 +147,8 @@ func hostOf(alias *model.ServiceAliasConfig) string {
 	return alias.Host
 }
 
-// enter adds a route to a table. If another route's path ends with a slash, that route keeps the
-// paths below the slash.
+// enter adds a route to a table. A route for /test does not replace the entry of a route for
+// /test/, which is more specific.
 func enter(table map[string]string, alias *model.ServiceAliasConfig, value string) {
 	key := hostOf(alias) + alias.Path
 	switch {

@@ -68,7 +68,7 @@ func TestVariablesInConfiguration(t *testing.T) {
 		}, {
 			"ROUTER_SYSLOG_ADDRESS=127.0.0.1,ROUTER_LOG_LEVEL=debug": "local1 debug",
 			"ROUTER_CIPHERS=old": "ssl-min-ver TLSv1.0",
-			// If no login is configured, no statistics are served.
+			// Without a username and password, HAProxy serves no statistics.
 			"STATS_PORT=19998": "bind :19998\n  stats enable\n  stats uri /\n  stats hide-version\n  http-request deny\n",
 		}, {
 			"ROUTER_SYSLOG_ADDRESS=127.0.0.1,ROUTER_SYSLOG_FORMAT=%ci": "log-format '%ci'",

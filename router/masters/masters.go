@@ -21,7 +21,7 @@ const (
 	DefaultStats  = "127.0.0.1:9000"
 )
 
-// defaultPort is the port of a master's API server.
+// defaultPort is the default port of a master's API server.
 const defaultPort = "8443"
 
 //go:embed haproxy.cfg.tmpl

@@ -27,8 +27,8 @@ type Proxy struct {
 const (
 	// reloadInterval is the minimum time between two starts of HAProxy.
 	reloadInterval = 5 * time.Second
-	// shutdownTimeout limits how long open connections may continue when the load balancer stops.
-	// It is short, because clients keep their connections open for hours and reconnect.
+	// shutdownTimeout limits how long open connections can continue when the load balancer stops.
+	// It is short because clients keep their connections open for hours and reconnect.
 	shutdownTimeout = time.Second
 )
 

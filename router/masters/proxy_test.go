@@ -64,7 +64,7 @@ func TestMastersCanJoinAndLeaveWhileBalancerRuns(t *testing.T) {
 	if got, err := get(persistent, proxy.Config.Listen); got != "first" || err != nil {
 		t.Fatalf("got %q, %v", got, err)
 	}
-	// A client that sends requests continuously must not see any failed requests.
+	// Requests that a client sends continuously must not fail.
 	stop, failed := make(chan struct{}), make(chan error, 1)
 	var requests sync.WaitGroup
 	requests.Go(func() {
@@ -117,7 +117,7 @@ func TestRejectedConfigurationKeepsFormerMasters(t *testing.T) {
 			t.Errorf("%s: the masters are accepted", name)
 		}
 	}
-	// HAProxy itself rejects an address that it cannot bind.
+	// HAProxy rejects this configuration, because it cannot bind the address.
 	former := proxy.Config
 	proxy.Config.Listen = "192.0.2.1:1"
 	if err := proxy.Set([]Server{first}); err != nil {

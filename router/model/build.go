@@ -24,15 +24,15 @@ import (
 type Source struct {
 	Service func(namespace, name string) *corev1.Service
 	Slices  func(namespace, name string) []*discoveryv1.EndpointSlice
-	// Host reports whether an address belongs to the router's host. Endpoints that users create
-	// must not have such an address. If Host is nil, all endpoints are allowed.
+	// Host reports whether an address belongs to the router's host. The router ignores endpoints
+	// that users create with one of these addresses. If Host is nil, all endpoints are allowed.
 	Host func(netip.Addr) bool
 }
 
 // maxWeight is the maximum weight of a server in HAProxy.
 const maxWeight = 256
 
-// alias converts a route, but not its endpoints.
+// alias converts a route to a ServiceAliasConfig without endpoints.
 func alias(route *routev1.Route) *ServiceAliasConfig {
 	spec := &route.Spec
 	config := &ServiceAliasConfig{
@@ -40,7 +40,7 @@ func alias(route *routev1.Route) *ServiceAliasConfig {
 		IsWildcard:   spec.WildcardPolicy == routev1.WildcardPolicySubdomain,
 		ServiceUnits: map[ServiceUnitKey]int32{}, Certificates: map[string]Certificate{},
 	}
-	sum := md5.Sum([]byte(route.Namespace + ":" + route.Name)) // a name, not a secret
+	sum := md5.Sum([]byte(route.Namespace + ":" + route.Name)) // the hash is only a name
 	config.RoutingKeyName = hex.EncodeToString(sum[:])
 	if spec.Port != nil {
 		config.PreferPort = spec.Port.TargetPort.String()
@@ -114,7 +114,7 @@ func (s Source) endpoints(slice *discoveryv1.EndpointSlice,
 	if err != nil || s.Host != nil && !rules.Reachable(slice, address, s.Host) {
 		return nil
 	}
-	// The API server accepts any text as the name.
+	// The API server accepts any text as the name in a targetRef.
 	if ref := source.TargetRef; ref != nil && len(validation.IsDNS1123Subdomain(ref.Name)) == 0 {
 		target = ref.Name
 	}
@@ -137,13 +137,13 @@ func (s Source) endpoints(slice *discoveryv1.EndpointSlice,
 func endpoint(ip string, port int32, target, portName string) Endpoint {
 	e := Endpoint{IP: ip, Port: strconv.Itoa(int(port)), TargetName: target, PortName: portName}
 	e.ID = fmt.Sprintf("ept:%s:%s:%s", target, ip, e.Port)
-	sum := md5.Sum([]byte(ip + ":" + e.Port)) // a name, not a secret
+	sum := md5.Sum([]byte(ip + ":" + e.Port)) // the hash is only a name
 	e.IdHash = hex.EncodeToString(sum[:])
 	return e
 }
 
-// idleEndpoints returns the cluster IP addresses of an idle service. The first connection to such
-// an address waits until a pod is ready.
+// idleEndpoints returns the cluster IP addresses of an idle service. The first connection to one of
+// these addresses waits until a pod is ready.
 func idleEndpoints(service *corev1.Service) (table []Endpoint) {
 	if service == nil || service.Spec.ClusterIP == "" || service.Spec.ClusterIP == corev1.ClusterIPNone ||
 		!idling.Marked(service.Annotations) {

@@ -70,7 +70,7 @@ func TestRoutePort(t *testing.T) {
 }
 
 // Users can edit Endpoints, and the API server accepts any text as the name in an address's
-// targetRef.
+// targetRef, so the router must validate the name.
 func TestInvalidTextsInEndpointsAreIgnored(t *testing.T) {
 	pods := slice("10.0.0.1", "10.0.0.2", "10.0.0.3\n  server evil 10.0.0.4")
 	pods.Endpoints[0].TargetRef = &corev1.ObjectReference{Name: "web-0"}
@@ -177,7 +177,7 @@ func TestRoutesOfProjectShareServers(t *testing.T) {
 	add("shop", 1)
 	add("evil", 8)
 	expect(9, map[string]int{"shop": 1000, "evil": 8000})
-	add("evil", 1) // this namespace's share is one sixteenth
+	add("evil", 1) // each of this namespace's 9 routes gets a limit of 10000/16 servers
 	expect(9, map[string]int{"shop": 1000, "evil": 9 * 625})
 	add("evil", 7)
 	expect(7, map[string]int{"shop": 1000, "evil": 10_000})

@@ -9,7 +9,7 @@ import (
 )
 
 // Builder incrementally updates a router's state. The cost of an update is proportional to the
-// changes.
+// number of changes.
 type Builder struct {
 	// Source provides services.
 	Source Source
@@ -101,7 +101,7 @@ func (b *Builder) Services(keys []ServiceUnitKey) (changed []ServiceAliasConfigK
 	return slices.Collect(maps.Keys(touched))
 }
 
-// enter adds a route.
+// enter adds a route and its services to the state.
 func (b *Builder) enter(key ServiceAliasConfigKey, config *ServiceAliasConfig) {
 	for unit := range config.ServiceUnits {
 		service, ok := b.state.ServiceUnits[unit]

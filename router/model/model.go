@@ -31,7 +31,7 @@ type State struct {
 	PeerEndpoints []Endpoint
 }
 
-// ServiceAliasConfig is a route.
+// ServiceAliasConfig is a route with the weights of its services.
 type ServiceAliasConfig struct {
 	Name, Namespace string
 	Host, Path      string
@@ -99,7 +99,7 @@ type ServiceUnit struct {
 // Endpoint is a port on a pod.
 type Endpoint struct {
 	ID, IP, Port, TargetName, PortName string
-	// IdHash is the server's value in cookies.
+	// IdHash identifies the server in cookies.
 	IdHash        string
 	NoHealthCheck bool
 }

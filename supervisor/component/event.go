@@ -32,7 +32,7 @@ type Event struct {
 
 // Reporter returns a function that writes events to w, one JSON object per line. The function is
 // safe for concurrent use. It removes passwords from errors. It drops an event that cannot be
-// written: in this case, the reader of w has exited, and this process exits with it.
+// written, because the reader of w has then exited, and this process exits with it.
 func Reporter(w io.Writer) func(Event) {
 	var mu sync.Mutex
 	encoder := json.NewEncoder(w)

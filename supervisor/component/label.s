@@ -1,1 +1,1 @@
-// The file lets the compiler accept a function without a body.
+// This empty file lets the compiler accept the declaration of labels, which has no body.

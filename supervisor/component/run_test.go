@@ -111,7 +111,7 @@ func TestComponentIsDrainedBeforeItsClientsStop(t *testing.T) {
 	client := fake{"client", func(ctx context.Context, ready func()) error {
 		ready()
 		<-ctx.Done()
-		<-store.drained // receives when the last request was handled
+		<-store.drained // wait until the last request has been handled
 		j.record("stop client")
 		return nil
 	}}
@@ -185,7 +185,7 @@ func TestComponentWaitsOnStandbyForGate(t *testing.T) {
 			cancel()
 		}
 	}, func(context.Context) {
-		j.record("complete") // components on standby do not call this
+		j.record("complete") // does not wait for components on standby
 		close(open)
 	})
 	if err != nil {

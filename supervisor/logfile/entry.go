@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// entry is a log line.
+// entry is a log line with its time.
 type entry struct {
 	// time is the line's own time, or the time of the nearest preceding line that contains a time.
 	time time.Time

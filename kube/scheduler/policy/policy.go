@@ -76,7 +76,7 @@ type LabelPreference struct {
 	Presence bool   `json:"presence"`
 }
 
-// Label is the key of a node label. It can also be given as a list with one label, because the
+// Label is the key of a node label. In JSON, it can also be a list with one label, because the
 // guide shows both forms.
 type Label string
 
