@@ -128,8 +128,8 @@ type Hooks struct {
 	// Conceal removes secrets from a request's path, so that they do not appear in the logs or the
 	// audit log. The request info is parsed from the complete path.
 	Conceal []func(path string) string
-	// LongRunning reports whether a request has no timeout. Upstream's long-running requests never
-	// have a timeout.
+	// LongRunning reports whether a request has no timeout. Requests that upstream considers
+	// long-running never have a timeout, regardless of the result.
 	LongRunning func(*request.RequestInfo) bool
 	// Handlers serve paths outside /api and /apis.
 	Handlers []Handler
@@ -141,8 +141,8 @@ type Hooks struct {
 // Handler serves a path or, if the path has a trailing slash, all paths below it.
 type Handler struct {
 	Path string
-	// Public handlers authenticate users themselves. Priority and fairness, and the audit log,
-	// treat their requests as requests from system:anonymous. Their request bodies are limited to
+	// Public means that the handler authenticates users itself. Priority and fairness, and the
+	// audit log, treat its requests as requests from system:anonymous. Their bodies are limited to
 	// 64 KiB. For other handlers, the request's context contains the user, and access requires a
 	// role that lists the path in nonResourceURLs.
 	Public bool

@@ -54,8 +54,8 @@ func newArrivals() *arrivals {
 	}
 }
 
-// receive receives the first bytes of a body. It calls fill with the number of bytes to receive,
-// first with tinyBody and then with smallBody, unless the body is complete. fill reports whether
+// receive receives the first bytes of a body. It calls fill with the number of bytes to receive:
+// first with tinyBody and then, unless the body is complete, with smallBody. fill reports whether
 // the body is complete.
 func (a *arrivals) receive(ctx context.Context, sender string, fill func(size int) (complete bool)) error {
 	started, err := a.all.acquire(ctx, sender)
@@ -77,13 +77,13 @@ func (a *arrivals) receive(ctx context.Context, sender string, fill func(size in
 
 type bodyKey struct{}
 
-// body is a request's body. The beginning of the body might already have been received.
+// body is a request's body. A part of it might already have been received.
 type body struct {
 	io.ReadCloser
 	request *http.Request
 	control *http.ResponseController
 	begin   bytes.Buffer
-	err     error // error after begin; if nil, the rest of the body follows
+	err     error // error to return after begin; if nil, the rest of the body follows
 }
 
 // Receive prepares requests for ReceiveFirst. It must wrap the handler chain that uses
@@ -101,7 +101,7 @@ func Receive(next http.Handler) http.Handler {
 	})
 }
 
-// Read reads the part of the body that has already been received, and then the rest.
+// Read returns the part of the body that has already been received, and then reads the rest.
 func (b *body) Read(p []byte) (int, error) {
 	if b.begin.Len() > 0 {
 		return b.begin.Read(p)
@@ -113,8 +113,8 @@ func (b *body) Read(p []byte) (int, error) {
 }
 
 // ReceiveFirst wraps priority and fairness so that a request's body is received before the request
-// queues for a seat. Upstream reads a body only after its request has a seat. Long-lived
-// connections do not require seats, and their bodies are streamed.
+// queues for a seat. Without it, the server reads a body only after its request has a seat.
+// Long-lived connections do not require seats, and their bodies are streamed.
 func (c *Costs) ReceiveFirst(seats flowcontrol.Interface) flowcontrol.Interface {
 	return receiveFirst{seats, c}
 }

@@ -59,7 +59,8 @@ func newSeats(t *testing.T, costs *Costs) (*httptest.Server, oneSeat) {
 	return server, seats
 }
 
-// begin sends the beginning of a request.
+// begin sends a request's headers and the beginning of its body. The connection stays open until
+// the test ends.
 func begin(t *testing.T, server *httptest.Server, sender string, size int, start string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())

@@ -17,7 +17,7 @@ func Unlimited(config *rest.Config) *rest.Config {
 	return unlimited
 }
 
-// connect creates the clients.
+// connect creates the clients Kube and Dynamic from Loopback.
 func (d *Deps) connect() error {
 	var errs [2]error
 	d.Kube, errs[0] = kubernetes.NewForConfig(Unlimited(d.Loopback))

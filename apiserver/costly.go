@@ -53,9 +53,10 @@ func NewCosts(tenantOf func(*http.Request) string) *Costs {
 	}
 }
 
-// boundLists limits lists that the API server copies in memory for each request. Other lists are
-// encoded object by object from a cache that all requests share. Lists in indented JSON are an
-// exception, so tenants receive lists without indentation.
+// boundLists limits lists that the API server copies in memory for each request. It does not limit
+// other lists, because the server encodes them object by object from a cache that all requests
+// share. The server also copies lists in indented JSON, so tenants receive lists without
+// indentation.
 func (c *Costs) boundLists(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())
@@ -117,8 +118,8 @@ func serveError(w http.ResponseWriter, err error) {
 // takes 7 s for 6,000 elements.
 const maxPatchValues = 4_000
 
-// isQuadratic reports whether the cost of a body is the product of its size and the size of the
-// object.
+// isQuadratic reports whether the cost of a body is proportional to the product of the body's size
+// and the object's size.
 func isQuadratic(media string) bool {
 	return media == "application/strategic-merge-patch+json" || media == "application/json-patch+json"
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// asked returns a user's request and a response recorder.
+// asked returns a user's request and a recorder for the response.
 func asked(name, verb, target, media, body string) (*httptest.ResponseRecorder, *http.Request) {
 	method := map[string]string{"list": http.MethodGet, "patch": http.MethodPatch, "create": http.MethodPost, "deletecollection": http.MethodDelete}[verb]
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
@@ -80,7 +80,7 @@ func TestCostlyRequestsOfTenantAreLimited(t *testing.T) {
 			if want == 0 {
 				want = depth
 			}
-			for range 2 { // a request's end releases its turn
+			for range 2 { // when a request ends, its turn is released
 				if got := nested("mallory", depth); got != want {
 					t.Errorf("%d requests at the same time, want %d", got, want)
 				}

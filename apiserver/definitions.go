@@ -47,8 +47,8 @@ func ReleaseDefinitions(server *genericserver.GenericAPIServer) (released int) {
 	return released
 }
 
-// groupOf returns the receiver of a method value that destroys a group's storage, or nil if the
-// function is another one.
+// groupOf returns the receiver of a method value that destroys a group's storage, or nil for any
+// other function.
 func groupOf(destroy func()) *genericserver.APIGroupInfo {
 	name := runtime.FuncForPC(reflect.ValueOf(destroy).Pointer()).Name()
 	if !strings.HasSuffix(name, ".(*APIGroupInfo).destroyStorage-fm") {

@@ -63,8 +63,8 @@ func Document(link *genericserver.GenericAPIServer, v2 *common.Config, v3 *commo
 	return nil
 }
 
-// documentsPath is the path of the list of version 3 documents. Each document is served below this
-// path, by group version.
+// documentsPath is the path of the list of version 3 documents. Below this path, each document is
+// served at its group version.
 const documentsPath = "/openapi/v3"
 
 // documents serves the version 3 documents.
@@ -137,9 +137,9 @@ func (d *documents) serveList(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write(d.paths) // this fails only if the client has disconnected
 }
 
-// serve sends one document in the same form and under the same conditions as upstream's service: a
-// client can keep a document that it requested by hash for a year, and is redirected if the hash is
-// stale.
+// serve sends one document. As with upstream's service, a client can cache a document for a year if
+// it requested the document by hash. If the hash is stale, the client is redirected to the current
+// document.
 func (d *documents) serve(w http.ResponseWriter, r *http.Request) {
 	path := strings.TrimPrefix(r.URL.Path, documentsPath+"/")
 	if d.services[path] == nil {
@@ -152,7 +152,8 @@ func (d *documents) serve(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		w = immutable{w}
-		// Upstream's service would compare the hash with its own hash.
+		// Remove the hash from the query, because upstream's service would compare it with its own
+		// hash.
 		r = r.Clone(r.Context())
 		r.URL.RawQuery = ""
 	}

@@ -33,9 +33,9 @@ func TestRateOfTenantIsLimited(t *testing.T) {
 	}
 	cancel()
 	for r.limiters.At("bob", time.Now()).Tokens() < burst {
-		continue // a billionth of a second
+		continue // at this rate, each token takes a nanosecond
 	}
-	before := r.limiters.Len() // bob's limiter is removed, and carol's is added
+	before := r.limiters.Len() // carol's limiter replaces bob's, which is full
 	if err := r.wait(t.Context(), "carol"); err != nil || r.limiters.Len() != before {
 		t.Errorf("error %v, %d limiters, want %d", err, r.limiters.Len(), before)
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/yamllimit"
 )
 
-// Limits on the number of values in a request body. Upstream limits a body to 3 MiB. An empty
-// element takes two bytes in the body, but thousands of bytes after it has been decoded, defaulted,
-// converted and validated, for example as a pod's container.
+// Limits on the number of values in a request body. Upstream's limit of 3 MiB for a body is not
+// sufficient: an empty element takes two bytes in the body, but thousands of bytes after it has
+// been decoded, defaulted, converted and validated, for example as a pod's container.
 const (
 	// maxValues is the limit for namespaced objects of Kubernetes and OpenShift. The largest real
 	// objects have a few thousand values.
@@ -47,13 +47,13 @@ func (c *Costs) Bound(next http.Handler) http.Handler {
 	})))
 }
 
-// turn is a request's permission to be processed. A tenant can have only a few costly requests at a
-// time.
+// turn is a request's permission to be processed. It is required because a tenant can have only a
+// few costly requests at a time.
 type turn struct {
 	costs   *Costs
 	ctx     context.Context // the request's context
 	tenant  string
-	least   int // the minimum number of values of a costly request
+	least   int // the number of values from which a request is costly
 	mu      sync.Mutex
 	release func()
 	ended   bool
@@ -70,7 +70,7 @@ func (t *turn) wait(values int) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.release != nil || t.ended { // upstream has read the body after the request's end
+	if t.release != nil || t.ended { // upstream can read the body after the request has ended
 		release()
 		return nil
 	}
@@ -104,7 +104,7 @@ func (c *Costs) bodyCheck(r *http.Request, turn *turn) func(piece []byte) error 
 	if info.Namespace == "" || !builtIn(info.APIGroup) {
 		limit = maxLooseValues
 	}
-	// Upstream treats an invalid type as JSON or rejects it.
+	// Ignore the error, because upstream treats an invalid type as JSON or rejects it.
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	turn.tenant, turn.least = c.tenantOf(r), costlyValues
 	switch {
@@ -214,7 +214,7 @@ func builtIn(group string) bool {
 type boundedBody struct {
 	io.ReadCloser
 	check func([]byte) error
-	end   bool // true after the end was checked
+	end   bool // true after the end of the body has been checked
 }
 
 // Read reads part of the body and checks it.

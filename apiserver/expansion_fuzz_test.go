@@ -34,7 +34,7 @@ func FuzzElements(f *testing.F) {
 	})
 }
 
-// listElements returns the total number of elements in all lists of a value.
+// listElements returns the total number of elements in all lists within a value.
 func listElements(value reflect.Value) (count int) {
 	switch value.Kind() {
 	case reflect.Pointer:

@@ -50,8 +50,8 @@ func (s *Server) hook(features []Feature) error {
 }
 
 // Authorizer combines the server's authorizer with the authorizers of all features. Hooks and
-// admission plugins receive it before New sets the embedded authorizer. Upstream's authorizer alone
-// would ignore token scopes.
+// admission plugins receive it before New sets the embedded authorizer. They must not use
+// upstream's authorizer alone, because it ignores token scopes.
 type Authorizer struct{ authorizer.Authorizer }
 
 // Secure prepends the features' authenticators and authorizers to a configuration's authenticators
@@ -89,7 +89,7 @@ func (s *Server) Filter(chain http.Handler, public func(http.Handler) http.Handl
 			handlers++
 		}
 	}
-	chain = s.redirectLegacy(s.concealPaths(chain)) // conceals the path of every name of a resource
+	chain = s.redirectLegacy(s.concealPaths(chain)) // also conceals paths that were redirected
 	filtered := chain
 	if handlers > 0 {
 		handler := public(mux)

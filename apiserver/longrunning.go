@@ -11,16 +11,18 @@ import (
 )
 
 // maxLongRunning is the maximum number of a tenant's long-running requests: watches, and
-// connections to pods and services. Each of them requires about 40 KiB. Priority and fairness
-// counts a watch only while it starts, and never counts connections.
+// connections to pods and services. Each of them requires about 40 KiB. Priority and fairness does
+// not limit these requests: it counts a watch only while it starts, and never counts connections.
 const maxLongRunning = 2_000
 
-// maxWatchQuery is the maximum length of the query of a tenant's watch, in bytes. A watch keeps its
-// selectors in memory, and the selectors require 20 times their length.
+// maxWatchQuery is the maximum length of the query in a tenant's watch request, in bytes. The limit
+// is necessary because a watch keeps its selectors in memory, where they require 20 times their
+// length.
 const maxWatchQuery = 4 << 10
 
 // maxWaits is the maximum number of a tenant's requests that wait for a build or deployment to
-// start. In addition to the connection, each of them requires a watch and a cache.
+// start. It is lower than maxLongRunning, because each of these requests requires a watch and a
+// cache in addition to the connection.
 const maxWaits = 100
 
 // lasting lists the subresources whose requests can last as long as the client keeps them open.

@@ -8,7 +8,7 @@ import (
 	"github.com/emicklei/go-restful/v3"
 )
 
-// unusedMatcher replaces the regular expressions of routes.
+// unusedMatcher replaces the routes' regular expressions.
 var unusedMatcher = regexp.MustCompile("^$")
 
 // ReleaseMatchers releases the regular expressions of routes. go-restful compiles the path of each

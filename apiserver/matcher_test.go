@@ -48,7 +48,8 @@ func TestRoutesServeWithoutMatchers(t *testing.T) {
 	}
 }
 
-// The other router of go-restful requires the matchers.
+// Servers must not use RouterJSR311, because it requires the regular expressions that
+// ReleaseMatchers releases.
 func TestServersUseRouterWithoutMatchers(t *testing.T) {
 	scheme := runtime.NewScheme()
 	handler := genericserver.NewAPIServerHandler("test", serializer.NewCodecFactory(scheme), func(next http.Handler) http.Handler { return next }, nil)

@@ -27,8 +27,8 @@ func (m *messages) count(piece []byte) counts {
 	return m.counts
 }
 
-// maxDepth is the maximum nesting depth that elements parses. Kubernetes messages have fewer
-// levels.
+// maxDepth is the maximum nesting depth that elements parses. It exceeds the nesting depth of
+// Kubernetes messages.
 const maxDepth = 40
 
 // Wire types of the protobuf encoding.
@@ -46,7 +46,7 @@ func elements(message []byte, depth int) (count int) {
 	if depth == maxDepth {
 		return 0
 	}
-	var seen uint64 // field numbers below 64
+	var seen uint64 // bit set of the field numbers below 64 that have occurred
 	eachField(message, func(number uint64, content []byte) {
 		if number >= numbers || seen&(1<<number) != 0 {
 			count++
@@ -80,7 +80,7 @@ func eachField(message []byte, visit func(number uint64, content []byte)) {
 			if size == 0 {
 				return
 			}
-			n = len(message) // the rest of a longer field arrives later
+			n = len(message) // the rest of the field is in a later piece
 			if length < uint64(n-size) {
 				n = size + int(length)
 			}
@@ -110,8 +110,8 @@ func varint(text []byte) (value uint64, n int) {
 // metadata, managedFields, fieldsV1, and its JSON.
 var pathsFields = []uint64{2, 1, 17, 7, 1}
 
-// encodedPaths returns the number of field paths in a protobuf message. It counts the separators
-// between values in their JSON.
+// encodedPaths returns the number of field paths in a protobuf message. It derives the number from
+// the separators between the JSON values in fieldsV1.
 func encodedPaths(message []byte, fields []uint64) (count int) {
 	if len(fields) == 0 {
 		return 1 + (&jsonlimit.Counter{}).Count(message)

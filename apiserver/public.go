@@ -45,7 +45,7 @@ func PublicChain(public http.Handler, config *genericserver.Config) http.Handler
 	return conceal(genericserver.DefaultBuildHandlerChain(reveal(public), &own))
 }
 
-// concealed is the context key that stores the complete request.
+// concealed is the context key for the complete request.
 type concealed struct{}
 
 // conceal calls next with a copy of the request that contains nothing that could be a secret or
@@ -53,8 +53,8 @@ type concealed struct{}
 func conceal(next http.Handler) http.Handler {
 	arriving := newArrivals()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// A client that sends slowly must not occupy a priority and fairness seat. The response
-		// writers in tests do not support deadlines.
+		// A client that sends slowly must not occupy a priority and fairness seat. Ignore errors,
+		// because the response writers in tests do not support deadlines.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(publicBodyTimeout))
 		body, err := receivePublic(arriving, w, r)
 		_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
@@ -97,7 +97,7 @@ func receivePublic(arriving *arrivals, w http.ResponseWriter, r *http.Request) (
 	if busy != nil {
 		return nil, busy
 	}
-	if err == nil { // the body has exactly the maximum size, or more
+	if err == nil { // the body has at least the maximum size
 		_, err = io.Copy(&body, limited)
 	}
 	if errors.Is(err, io.EOF) {
@@ -135,7 +135,7 @@ func (b byAddress) NewRequestInfo(r *http.Request) (*request.RequestInfo, error)
 	return info, err
 }
 
-// wholeURL is the context key that stores a request's complete URL if its path is concealed.
+// wholeURL is the context key for a request's complete URL if its path is concealed.
 type wholeURL struct{}
 
 // concealPaths calls next with requests whose paths do not contain secrets.

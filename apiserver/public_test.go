@@ -18,7 +18,7 @@ func TestChainSeesNoSecrets(t *testing.T) {
 	handler := conceal(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = r.Write(&buf)
 		buf.WriteString(r.RequestURI + r.URL.String())
-		r.Header.Del("Authorization") // as upstream does
+		r.Header.Del("Authorization") // as upstream's authenticators do
 		reveal(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			user, password, _ := r.BasicAuth()
 			_, _ = io.WriteString(w, strings.Join([]string{user, password, r.URL.Query().Get("code"), r.PostFormValue("password"), r.Header.Get("X-Remote-User")}, " "))

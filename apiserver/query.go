@@ -13,8 +13,9 @@ import (
 )
 
 // RegisterQuery registers a conversion from URL queries, such as ?follow=true&tailLines=5, to an
-// options type. Parameters are matched to the JSON names of the type's fields. The wire types lack
-// such conversions. Fields can be strings, booleans, numbers, times, and pointers to these types.
+// options type. Parameters are matched to the JSON names of the type's fields. The packages of the
+// wire types do not contain such conversions. Fields can be strings, booleans, numbers, times, and
+// pointers to these types.
 func RegisterQuery[T runtime.Object](scheme *runtime.Scheme) error {
 	return scheme.AddConversionFunc((*url.Values)(nil), newObject[T](), func(from, to any, _ conversion.Scope) error {
 		return readQuery(*from.(*url.Values), reflect.ValueOf(to).Elem())

@@ -34,7 +34,7 @@ type Recorded struct {
 	Info *request.RequestInfo
 }
 
-// original is the context key that stores the original request, which the filters do not see.
+// original is the context key for the original request, which the filters do not see.
 type original struct{}
 
 // Serve serves a request and records the request's user and result. It calls next if recorded.Token

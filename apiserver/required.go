@@ -62,8 +62,8 @@ var (
 	subjectFields = []string{"user", "groups", "scopes"}
 )
 
-// required returns the fields of a definition of an OpenShift type that clients must set. A missing
-// boolean is false.
+// required returns the fields that clients must set in objects of an OpenShift type. It omits
+// booleans, because a missing boolean is false.
 func required(path string, schema spec.Schema) []string {
 	unneeded := optional[strings.TrimPrefix(path, wireTypes)]
 	return slices.DeleteFunc(slices.Clone(schema.Required), func(field string) bool {

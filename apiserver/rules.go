@@ -11,7 +11,8 @@ import (
 )
 
 // limitedRules makes the rules in selfsubjectrulesreviews omit the permissions that a feature's
-// authorizer denies. Upstream resolves these rules from roles, regardless of the token's scopes.
+// authorizer denies. This is necessary because upstream resolves the rules from roles, regardless
+// of the token's scopes.
 type limitedRules struct {
 	authorizer.RuleResolver
 	limits []union.NamedAuthorizer

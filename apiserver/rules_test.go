@@ -11,7 +11,7 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 )
 
-// roles resolves the same rules for every user.
+// roles is a rule resolver that returns the same rules for every user.
 type roles struct{}
 
 func (roles) RulesFor(context.Context, user.Info, string) ([]authorizer.ResourceRuleInfo, []authorizer.NonResourceRuleInfo, bool, error) {

@@ -37,7 +37,7 @@ func TestTypesWithoutProtobufAreStoredAsJSON(t *testing.T) {
 	}
 }
 
-// countedWrites counts the writes to it.
+// countedWrites is a writer that counts the calls of Write.
 type countedWrites struct{ count int }
 
 func (w *countedWrites) Write(p []byte) (int, error) { w.count++; return len(p), nil }

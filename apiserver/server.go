@@ -71,7 +71,7 @@ func New(features []Feature, base Base) (*Server, error) {
 	// here.
 	s.config.PostStartHooks = map[string]genericserver.PostStartHookConfigEntry{}
 	s.config.RESTOptionsGetter = nil
-	s.config.SkipOpenAPIInstallation = true // Document serves OpenAPI
+	s.config.SkipOpenAPIInstallation = true // Document serves the documents
 	s.config.Serializer = s.codecs
 	s.config.AdmissionControl = legacyAdmission{base.Config.AdmissionControl, &s.legacy}
 	s.Resolve(&s.config)

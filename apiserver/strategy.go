@@ -124,7 +124,7 @@ type statusStrategy[T Object] struct{ strategy[T] }
 
 func (s statusStrategy[T]) PrepareForUpdate(_ context.Context, object, old runtime.Object) {
 	keepField(object, old, "Spec")
-	// Of the metadata, only the managed fields change with the status.
+	// A status update changes only the managed fields in the metadata.
 	managers := object.(T).GetManagedFields()
 	keepField(object, old, "ObjectMeta")
 	object.(T).SetManagedFields(managers)

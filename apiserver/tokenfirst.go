@@ -19,7 +19,7 @@ type tokenFirst struct {
 // proxy. The proxy authenticates with its own certificate.
 const remoteUserHeader = "X-Remote-User"
 
-// AuthenticateRequest authenticates a request.
+// AuthenticateRequest implements authenticator.Request.
 func (t tokenFirst) AuthenticateRequest(r *http.Request) (*authenticator.Response, bool, error) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 || !hasToken(r.Header) || r.Header.Get(remoteUserHeader) != "" {
 		return t.Request.AuthenticateRequest(r)

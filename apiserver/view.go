@@ -12,7 +12,7 @@ import (
 
 // View returns a handler that responds to GET requests with the result of read, as JSON. read must
 // return within the timeout. If read returns an error, the handler responds with the error text.
-// The status code is that of the API error or, for any other error, failure.
+// The status code is the API error's code or, for any other error, failure.
 func View(path string, timeout time.Duration, failure int, read func(context.Context, *http.Request) (any, error)) Handler {
 	return Handler{Path: path, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet {

@@ -29,9 +29,9 @@ const manager = "slipway-bootstrap"
 // administrators' changes are kept.
 const onceAnnotation = "bootstrap.slipway.io/once"
 
-// contentAnnotation records a hash of an object's default content. Without this annotation, an
-// object would not be applied again if a different version of Slipway had written it with
-// additional fields.
+// contentAnnotation records a hash of an object's default content. With this annotation, apply also
+// restores an object that another version of Slipway has written with additional fields. A
+// comparison of the fields alone does not detect additional fields.
 const contentAnnotation = "bootstrap.slipway.io/content"
 
 // setContent sets contentAnnotation, unless the object has onceAnnotation.
@@ -53,7 +53,7 @@ func setContent(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// applier applies objects to the cluster.
+// applier applies objects to the cluster with server-side apply.
 type applier struct {
 	client dynamic.Interface
 	mapper *restmapper.DeferredDiscoveryRESTMapper
@@ -137,8 +137,8 @@ func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructur
 // apply applies an object unless the stored object already has the same content. If an object has
 // onceAnnotation, apply only creates it if it does not exist, and never updates it.
 func apply(ctx context.Context, resource dynamic.ResourceInterface, object *unstructured.Unstructured) error {
-	// Reading the object first saves time on a start that changes nothing: a read takes a tenth of the
-	// time of a write.
+	// Read the object first, because a read takes a tenth of the time of a write. This saves time
+	// on a start that changes nothing.
 	stored, err := resource.Get(ctx, object.GetName(), metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err

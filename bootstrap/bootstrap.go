@@ -71,9 +71,9 @@ const AnsibleBroker = "66-ansible-service-broker.yaml"
 // Name returns the component's name.
 func (o *Objects) Name() string { return "bootstrap" }
 
-// Run applies every object once, calls ready, and then waits until ctx is done. If another object
-// defines an object's kind, Run might call ready before it applies the object. It then applies the
-// object as soon as the API server serves the kind.
+// Run applies every object once, calls ready, and then waits until ctx is done. An object whose
+// kind is defined by another object might be applied after the call to ready, as soon as the API
+// server serves the kind.
 func (o *Objects) Run(ctx context.Context, ready func()) error {
 	objects, err := load(o.Without...)
 	if err != nil {

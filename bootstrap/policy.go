@@ -116,7 +116,7 @@ type firstRole struct {
 	requested bool
 }
 
-// Get returns a cluster role.
+// Get returns a cluster role. The first call reads it from current.
 func (f *firstRole) Get(namespace, name string) (reconciliation.RuleOwner, error) {
 	if f.requested {
 		return f.ClusterRoleModifier.Get(namespace, name)
@@ -136,7 +136,7 @@ type firstBinding struct {
 	requested bool
 }
 
-// Get returns a cluster role binding.
+// Get returns a cluster role binding. The first call reads it from current.
 func (f *firstBinding) Get(namespace, name string) (reconciliation.RoleBinding, error) {
 	if f.requested {
 		return f.ClusterRoleBindingClientAdapter.Get(namespace, name)

@@ -64,8 +64,8 @@ func (a *assembly) runSaveArtifacts(ctx context.Context) error {
 	return errors.Join(err, wait())
 }
 
-// extractTo returns a writer that extracts the tar archive written to it into root. The caller
-// closes the writer, then calls wait to get the result.
+// extractTo returns a writer for a tar archive, which is extracted to root. The caller closes the
+// writer, and then calls wait to receive the result.
 func (r *run) extractTo(ctx context.Context, root *os.Root) (writer *io.PipeWriter, wait func() error) {
 	reader, writer := io.Pipe()
 	result := make(chan error, 1)

@@ -107,7 +107,7 @@ func (a *assembly) solve(ctx context.Context, c gateway.Client) (*gateway.Result
 	return result, a.configure(result)
 }
 
-// pullImage returns an image and its configuration.
+// pullImage returns an image's file system and its configuration.
 func (a *assembly) pullImage(ctx context.Context, name string) (llb.State, dockerspec.DockerOCIImage, error) {
 	mode := "default"
 	if a.strategy.ForcePull {
@@ -193,7 +193,8 @@ func (a *assembly) options() ([]llb.RunOption, error) {
 	return options, nil
 }
 
-// configure gives the image the builder image's configuration, with the run script as its command.
+// configure sets the image's configuration to the builder image's configuration, with the run
+// script as the command.
 func (a *assembly) configure(result *gateway.Result) error {
 	config := a.builder
 	config.Config.Cmd = []string{a.scripts.path("run")}

@@ -78,7 +78,8 @@ func TestSourceStrategyAssemblesSource(t *testing.T) {
 	}
 }
 
-// The scripts of a builder image whose USER is root run as another user, and so does the hook.
+// If a builder image's USER is root, its scripts run as the user in assembleUserLabel. The hook
+// must run as the same user.
 func TestHookOfSourceBuildHasUserOfScripts(t *testing.T) {
 	s := newFixture(t)
 	image := s.base("builder-root", builderFiles, v1.Config{User: "0", Env: []string{"PATH=/bin"}, Labels: map[string]string{

@@ -66,8 +66,8 @@ func (b *Builder) Run(ctx context.Context) error {
 }
 
 // Fetch only fetches the source and the libraries of a pipeline. It replaces files left by an
-// earlier fetch that was interrupted. A failure causes the build to fail: the Build contains the
-// reason, and a retry would not help.
+// earlier fetch that was interrupted. If the fetch fails, the build has failed: Fetch stores the
+// reason in the Build, because a retry would not help.
 func (b *Builder) Fetch(ctx context.Context) error {
 	r := &run{Builder: b}
 	if err := os.RemoveAll(filepath.Join(b.Work, "source")); err != nil {
@@ -146,7 +146,7 @@ func (r *run) startEngine(ctx context.Context) (err error) {
 		return err
 	}
 	fmt.Fprintf(r.Out, "warning: cannot use layers of earlier builds: %v\n", err)
-	_ = r.store.lock.Close() // an open store only has a lock to close
+	_ = r.store.lock.Close() // the store has no other resources that must be closed
 	r.store = &store{dir: r.Work}
 	r.engine, err = r.newEngine(ctx, r.store)
 	return err

@@ -42,7 +42,7 @@ type fixture struct {
 	variables map[string]string
 	cache     string
 	labels    map[string]string // labels of pushed images
-	work      string            // work directory; by default, each build has a new one
+	work      string            // work directory; if empty, each build gets a new directory
 }
 
 func newFixture(t *testing.T) *fixture {

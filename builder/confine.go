@@ -106,7 +106,7 @@ func blockLinkLocalRoutes(allowed []netip.Addr) error {
 func unreachable6(prefix netip.Prefix) *netlink.Rule {
 	rule := netlink.NewRule()
 	rule.Family = unix.AF_INET6
-	rule.Priority = 1 // this rule precedes all tables except the table of local addresses
+	rule.Priority = 1 // this rule precedes all routing tables except the local table
 	rule.Dst = network(prefix)
 	rule.Type = unix.RTN_UNREACHABLE
 	return rule
@@ -118,7 +118,7 @@ func withoutIPv6(err error) bool {
 	return errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EACCES)
 }
 
-// defaultRoute returns the default route.
+// defaultRoute returns a route with the device and gateway of the namespace's IPv4 default route.
 func defaultRoute() (*netlink.Route, error) {
 	routes, err := netlink.RouteGet(net.IPv4(192, 0, 2, 1)) // an address reserved for documentation
 	if err != nil || len(routes) == 0 {

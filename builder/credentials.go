@@ -42,7 +42,7 @@ func readCredentials(dir string) (credentials, error) {
 // lookup returns the user name and password for a registry. Both are empty if there are none.
 func (c credentials) lookup(host string) (user, password string) {
 	if strings.HasSuffix(host, strings.TrimPrefix(name.DefaultRegistry, "index")) {
-		host = name.DefaultRegistry // replaces all names of the default registry
+		host = name.DefaultRegistry // use one name for the default registry, which has several
 	}
 	registry, err := name.NewRegistry(host)
 	if err != nil {

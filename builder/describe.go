@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/builder/source"
 )
 
-// describe adds labels and environment variables to an image's configuration. They describe the
-// build. describe also adds the labels that the build's output specifies.
+// describe adds labels and environment variables that describe the build to an image's
+// configuration. It also adds the labels that the build's output specifies.
 //
 // Source: OpenShift Container Platform 3.11 Developer Guide, output image environment variables and
 // labels.
@@ -35,7 +35,7 @@ func (r *run) describe(result *gateway.Result) error {
 	return setConfig(result, config)
 }
 
-// configOf returns the configuration of an image.
+// configOf decodes the image configuration in a build result.
 func configOf(result *gateway.Result) (dockerspec.DockerOCIImage, error) {
 	var config dockerspec.DockerOCIImage
 	if err := json.Unmarshal(result.Metadata[exptypes.ExporterImageConfigKey], &config); err != nil {

@@ -67,8 +67,8 @@ func (r *run) docker(ctx context.Context, e *engine.Engine, strategy *buildv1.Do
 	})
 }
 
-// dockerReason distinguishes a failed step from a base image that cannot be pulled. The engine
-// distinguishes them only by the error's text.
+// dockerReason distinguishes a failed step from a base image that cannot be pulled. It compares the
+// error's text, because the engine does not distinguish these errors in any other way.
 func dockerReason(err error) buildv1.StatusReason {
 	if err != nil && strings.Contains(err.Error(), "failed to resolve source metadata for ") {
 		return buildv1.StatusReasonPullBuilderImageFailed
@@ -76,7 +76,7 @@ func dockerReason(err error) buildv1.StatusReason {
 	return buildv1.StatusReasonDockerBuildFailed
 }
 
-// dockerfile adapts the Dockerfile of the source or of the Build, writes the result to a directory,
+// dockerfile adapts the Dockerfile in the source or in the Build, writes the result to a directory,
 // and returns the directory.
 func (r *run) dockerfile(strategy *buildv1.DockerBuildStrategy) (string, error) {
 	text := []byte(value(r.Build.Spec.Source.Dockerfile))
@@ -128,8 +128,8 @@ func (r *run) sourceDockerfile(path string) ([]byte, error) {
 	return text, nil
 }
 
-// resolved replaces each environment variable that refers to another object with its value in the
-// pod.
+// resolved returns env with the values of the variables that refer to other objects. It reads these
+// values from the pod's environment variables.
 func (r *run) resolved(env []corev1.EnvVar) []corev1.EnvVar {
 	var values []corev1.EnvVar
 	for _, variable := range env {

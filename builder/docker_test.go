@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// dockerStrategy returns a Docker strategy.
 func dockerStrategy(strategy buildv1.DockerBuildStrategy) buildv1.BuildStrategy {
 	return buildv1.BuildStrategy{DockerStrategy: &strategy}
 }

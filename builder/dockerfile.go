@@ -13,7 +13,8 @@ import (
 )
 
 // adapt changes a Dockerfile as a BuildConfig requires. If from is not empty, it replaces the base
-// image of the last stage. Each stage begins with the environment variables in env.
+// image of the last stage. At the beginning of each stage, it adds the environment variables in
+// env.
 func adapt(dockerfile []byte, from string, env []corev1.EnvVar) ([]byte, error) {
 	parsed, err := parser.Parse(bytes.NewReader(dockerfile))
 	if err != nil {
@@ -48,7 +49,7 @@ func fromInstruction(stage *parser.Node, image string) string {
 	words := append([]string{"FROM"}, stage.Flags...)
 	words = append(words, image)
 	if stage.Next != nil {
-		for word := stage.Next.Next; word != nil; word = word.Next { // AS name
+		for word := stage.Next.Next; word != nil; word = word.Next { // append AS and the name
 			words = append(words, word.Value)
 		}
 	}

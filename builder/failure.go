@@ -30,7 +30,7 @@ const (
 	reasonFetchScriptsFailed buildv1.StatusReason = "FetchScriptsFailed"
 )
 
-// messages maps each reason to its message.
+// messages maps each reason to the message in the Build's status.
 var messages = map[buildv1.StatusReason]string{
 	buildv1.StatusReasonFetchSourceFailed:         "Failed to fetch the input source.",
 	buildv1.StatusReasonFetchImageContentFailed:   "Failed to fetch input from an image.",

@@ -16,9 +16,9 @@ import (
 var libraryVariable = regexp.MustCompile(`^LIBRARY_[A-Z0-9_]+$`)
 
 // fetchLibraries fetches a pipeline's shared libraries with the source's credentials, because the
-// Jenkinsfile has no access to these credentials. Only the source server receives the credentials:
-// users who can only start builds can set environment variables, and therefore the libraries' URLs.
-// If a library cannot be fetched, a Jenkinsfile that loads it fails.
+// Jenkinsfile has no access to these credentials. It sends the credentials only to the source
+// server, because even users who can only start builds can set environment variables, and therefore
+// the libraries' URLs. If a library cannot be fetched, a Jenkinsfile that loads it fails.
 func (r *run) fetchLibraries(ctx context.Context) error {
 	spec := r.Build.Spec.Source
 	if spec.Git == nil || spec.SourceSecret == nil {

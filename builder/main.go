@@ -39,8 +39,8 @@ const (
 func Main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	// Discard the engine's log, which is only useful to developers. The progress is not part of
-	// this log.
+	// Discard the engine's log, which is only useful to developers. It does not contain the build
+	// progress.
 	logrus.SetOutput(io.Discard)
 	run := build
 	switch {
@@ -117,7 +117,7 @@ func newBuilder(build *buildv1.Build) (*Builder, error) {
 	}, nil
 }
 
-// readBuild decodes the Build.
+// readBuild decodes the Build, which text contains as JSON.
 func readBuild(text string) (*buildv1.Build, error) {
 	build := &buildv1.Build{}
 	if text == "" {

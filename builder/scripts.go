@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/builder/source"
 )
 
-// Labels of builder images.
+// Image labels that configure source-to-image builds.
 const (
 	scriptsLabel, oldScriptsLabel = "io.openshift.s2i.scripts-url", "io.s2i.scripts-url"
 	destinationLabel              = "io.openshift.s2i.destination"

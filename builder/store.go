@@ -60,7 +60,7 @@ func (r *run) openStore(ctx context.Context) *store {
 	}
 	if err != nil {
 		fmt.Fprintf(r.Out, "warning: cannot use layers of earlier builds: %v\n", err)
-		_ = lock.Close() // lock can be nil
+		_ = lock.Close() // if lock is nil, Close has no effect
 		return private
 	}
 	return s

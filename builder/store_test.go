@@ -65,8 +65,8 @@ func (s *fixture) inProcess(spec buildv1.CommonSpec, upload []byte) string {
 	return string(log)
 }
 
-// stages returns a Dockerfile with two stages. An image's inline cache contains only the last
-// stage.
+// stages returns a Dockerfile with two stages. The first stage can be reused only from the store,
+// because an image's inline cache contains only the last stage.
 func (s *fixture) stages() string {
 	s.t.Helper()
 	base := s.base("one", nil, v1.Config{})

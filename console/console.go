@@ -69,7 +69,7 @@ type Sessions interface {
 	LogOut(w http.ResponseWriter, r *http.Request, token string) error
 }
 
-// Feature returns the console so that it can be registered with the API server.
+// Feature returns the feature that adds the console to the API server.
 func Feature(config Config) apiserver.Feature {
 	return apiserver.Feature{Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 		client, err := loopback(deps.Loopback)
@@ -122,7 +122,8 @@ func (s *server) handlers() map[string]http.Handler {
 	}
 }
 
-// isPage reports whether a browser requests a page. API clients do not request HTML.
+// isPage reports whether a browser requests a page. It checks for HTML, which API clients do not
+// request.
 func isPage(r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.Contains(r.Header.Get("Accept"), "text/html")
 }

@@ -113,8 +113,8 @@ func (s *server) serveFile(w http.ResponseWriter, r *http.Request) {
 		}
 		header.Set("Cache-Control", "no-cache")
 	}
-	// The deadline protects against browsers that do not read the response. The response writers in
-	// tests do not support deadlines.
+	// The deadline protects against browsers that do not read the response. Ignore errors, because
+	// the response writers in tests do not support deadlines.
 	deadline := http.NewResponseController(w)
 	_ = deadline.SetWriteDeadline(time.Now().Add(fileTimeout))
 	s.write(w, r, f)
@@ -169,7 +169,7 @@ func (s *server) send(w http.ResponseWriter, f file, encoding string) error {
 	if encoding != "" {
 		w.Header().Set("Content-Encoding", encoding)
 	}
-	_, _ = io.Copy(w, content) // an error means that the browser is gone
+	_, _ = io.Copy(w, content) // an error means that the browser has disconnected
 	return nil
 }
 

@@ -20,7 +20,7 @@ type fixture struct {
 	t       *testing.T
 	chain   http.Handler
 	form    url.Values
-	request *http.Request // to the API
+	request *http.Request // the last request to the API
 	revoked []string
 	// generation and generationError are the values that Sessions.Generation returns.
 	generation      string

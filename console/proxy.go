@@ -93,7 +93,7 @@ var forwarded = []string{
 }
 
 // forwardedWebSocket lists the additional headers of a WebSocket request that are passed to the
-// API. The API's WebSockets require an origin.
+// API. They include Origin, because the API's WebSockets require an origin.
 var forwardedWebSocket = []string{
 	"Origin", "Sec-Websocket-Extensions", "Sec-Websocket-Key", "Sec-Websocket-Protocol", "Sec-Websocket-Version", "Upgrade",
 }
@@ -137,8 +137,8 @@ func authorized(r *http.Request, target, token string) *http.Request {
 }
 
 // passed lists the response headers that are passed to the browser. The API passes on all of a
-// pod's headers. The console removes all other headers, because some of them affect the browser,
-// such as Location, Set-Cookie, Clear-Site-Data and Alt-Svc.
+// pod's headers, but some of them affect the browser, such as Location, Set-Cookie, Clear-Site-Data
+// and Alt-Svc. Therefore, the console removes all headers that are not in the list.
 var passed = []string{
 	"Accept-Ranges", "Audit-Id", "Cache-Control", "Content-Encoding", "Content-Length", "Content-Range", "Content-Type", "Date", "Etag",
 	"Last-Modified", "Retry-After", "Transfer-Encoding", "Vary", "Warning", "X-Kubernetes-Pf-Flowschema-Uid", "X-Kubernetes-Pf-Prioritylevel-Uid",

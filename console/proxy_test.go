@@ -187,8 +187,8 @@ func TestPodCannotControlBrowser(t *testing.T) {
 	}
 }
 
-// A browser with a client certificate requires no token for the API, which passes cookies on to
-// pods.
+// A browser with a client certificate can use the API without a session, but still sends the
+// session cookies. The API would pass these cookies on to pods.
 func TestAPIGetsNoCookiesOfSessions(t *testing.T) {
 	f := newFixture(t)
 	b := f.browser()

@@ -85,8 +85,8 @@ type Trigger struct {
 	add func(Key)
 }
 
-// Add enqueues a key if the controller is running. A controller that starts later reconciles all
-// keys anyway.
+// Add enqueues a key if the controller is running. Otherwise, Add is a no-op, because a controller
+// reconciles all keys when it starts.
 func (t *Trigger) Add(key Key) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -89,7 +89,7 @@ func (d *Deps) Init() {
 			options.FieldSelector = fields.OneTermEqualSelector("type", string(corev1.SecretTypeTLS)).String()
 		})
 		d.TLSSecrets = d.tlsSecrets.ForResource(corev1.SchemeGroupVersion.WithResource("secrets")).Informer()
-		_ = d.TLSSecrets.SetTransform(trimMetadata) // fails only for a started informer
+		_ = d.TLSSecrets.SetTransform(trimMetadata) // fails only after the informer has started
 	}
 }
 

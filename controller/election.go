@@ -76,7 +76,7 @@ func (e *Election) term(ctx context.Context) error {
 		}
 	})()
 	elector.Run(elect)
-	if elect.Err() == nil { // the lost Lease ends Lead
+	if elect.Err() == nil { // the Lease was lost, so Lead is returning
 		return <-done
 	}
 	select {

@@ -22,7 +22,7 @@ type leader struct {
 	Election
 	terms  atomic.Int32
 	leads  atomic.Bool
-	broken atomic.Bool // its requests fail
+	broken atomic.Bool // makes the instance's requests fail
 	// clock is how far ahead the instance's clock is. renewals counts the updates of the Lease.
 	clock    time.Duration
 	renewals atomic.Int32

@@ -30,7 +30,7 @@ func (e *Exclusion) acquire(key Key, enqueue func()) bool {
 	return true
 }
 
-// release unlocks the key.
+// release unlocks the key and enqueues it for the controllers that have failed to acquire it.
 func (e *Exclusion) release(key Key) {
 	if e == nil {
 		return

@@ -55,7 +55,7 @@ func TestNamespaceLeavesWorkersToOthers(t *testing.T) {
 	for i := range 2 * count {
 		name := fmt.Sprint("quick", i)
 		store.Add(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: name}})
-		store.Modify(object("slow0", name)) // a key that waits is enqueued again
+		store.Modify(object("slow0", name)) // enqueue a key that is already waiting
 	}
 	eventually.Equal(t, "last key of the other namespace", func() int { return calls.times(fmt.Sprint("other/quick", 2*count-1)) }, 1)
 	if n := busy.times("slow"); n != limit {

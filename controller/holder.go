@@ -19,7 +19,7 @@ type LeaseHolder struct {
 }
 
 // Confirm reads the Lease from etcd and returns an error if another instance holds it. An instance
-// that becomes the leader later sees everything that was written before the call to Confirm.
+// that becomes the leader later can read everything that was written before the call to Confirm.
 func (h *LeaseHolder) Confirm(ctx context.Context) error {
 	lease, err := h.Client.CoordinationV1().Leases(h.Namespace).Get(ctx, h.Lease, metav1.GetOptions{})
 	if err != nil {

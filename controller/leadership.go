@@ -10,8 +10,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// Timing of leader elections between masters. If the leader is killed, its lease expires, and the
-// next attempt of another master to acquire the lease succeeds. This takes at most nine seconds.
+// Timing of leader elections between masters. If the leader is killed, another master becomes the
+// leader within nine seconds: the lease expires, and the other master's next attempt to acquire the
+// lease succeeds.
 const (
 	leadershipDuration = 7 * time.Second
 	leadershipRetry    = time.Second

@@ -74,7 +74,7 @@ func bytesOf(t testing.TB, n int, create func() (any, error)) float64 {
 
 func heap() uint64 {
 	runtime.GC()
-	runtime.GC() // the second collection frees objects that the first one finalized
+	runtime.GC() // frees objects that the first collection finalized
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return stats.HeapAlloc

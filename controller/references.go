@@ -8,7 +8,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Live takes a lister's result and reports whether the object exists and is not being deleted.
+// Live evaluates the result of a lister. It returns the object, and reports whether the object
+// exists and is not being deleted. A not-found error is not returned.
 func Live[T metav1.Object](object T, err error) (T, bool, error) {
 	if err != nil {
 		if apierrors.IsNotFound(err) {

@@ -32,7 +32,7 @@ func (m Manager) Run(ctx context.Context, ready func()) error {
 			return err
 		}
 		runners = append(runners, r)
-		if err := r.watch(); err != nil && ctx.Err() == nil { // informers may end first
+		if err := r.watch(); err != nil && ctx.Err() == nil { // informers can stop during shutdown
 			return err
 		}
 	}

@@ -31,9 +31,9 @@ func Start(ctx context.Context, factories ...Factory) (shutdown func()) {
 }
 
 // recentEvents is the number of events that a recorder compares with new events. Each event takes
-// 600 bytes in several caches, which are never emptied. If more objects than this cause events in
-// turn, repeated events are stored separately instead of being counted, and the limit on an
-// object's events has no effect.
+// 600 bytes in several caches, which are never emptied. If more than this number of objects cause
+// events in turn, repeated events are stored separately instead of being counted, and the limit on
+// an object's events has no effect.
 const recentEvents = 1024
 
 // Recorder returns an event recorder for a component and the object types in scheme. The caller

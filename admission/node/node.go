@@ -22,7 +22,7 @@ const Name = "slipway.io/OutOfDisk"
 // OutOfDisk is the condition type of a node that has no space for more pods.
 const OutOfDisk corev1.NodeConditionType = "OutOfDisk"
 
-// Feature returns the admission plugin so that it can be registered with the API server.
+// Feature returns the feature that adds the admission plugin to the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) {

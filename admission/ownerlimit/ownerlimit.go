@@ -1,8 +1,8 @@
 // Package ownerlimit limits the number of an object's owner references.
 //
 // For each owner that does not exist, the garbage collector keeps an entry in memory and sends two
-// requests, one after the other. A few objects with thousands of references to missing owners would
-// stop garbage collection in all projects for minutes.
+// requests, one after the other. A few objects with thousands of references to missing owners could
+// stall garbage collection in all projects for minutes.
 package ownerlimit
 
 import (
@@ -20,10 +20,11 @@ import (
 // Name is the name of the admission plugin in messages.
 const Name = "slipway.io/OwnerLimit"
 
-// maxOwners is the maximum number of owner references. Most objects have one.
+// maxOwners is the maximum number of owner references per object. It does not restrict typical
+// objects, which have a single owner.
 const maxOwners = 64
 
-// Feature returns the plugin so that it can be registered with the API server.
+// Feature returns the feature that adds the admission plugin to the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) {
@@ -32,13 +33,12 @@ func Feature() apiserver.Feature {
 	}}}
 }
 
-// plugin is the admission plugin.
 type plugin struct{ *admission.Handler }
 
 var _ admission.ValidationInterface = plugin{}
 
-// Validate rejects an object with too many owner references. An existing object that exceeds the
-// limit can change, but an update cannot add owner references.
+// Validate rejects an object with too many owner references. An object that already exceeds the
+// limit can be updated, but an update cannot add owner references.
 func (plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	number := owners(a.GetObject())
 	if number <= maxOwners || number <= owners(a.GetOldObject()) {
@@ -53,7 +53,7 @@ func owners(object runtime.Object) int {
 	}
 	accessor, err := meta.Accessor(object)
 	if err != nil {
-		return 0 // the object is not countable, such as the options of a connection
+		return 0 // the object has no metadata, for example the options of a connection
 	}
 	return len(accessor.GetOwnerReferences())
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // newAffinity returns the CrossNamespacePodAffinity plugin, which restricts the affinity and
-// anti-affinity terms that select pods of other projects. A running pod whose anti-affinity selects
-// all other pods prevents the scheduler from placing any of them on its node. In addition, the node
+// anti-affinity terms that select pods of other projects. If a running pod's anti-affinity selects
+// all other pods, the scheduler cannot place any of them on that pod's node. In addition, the node
 // that the scheduler selects reveals where other projects' pods run.
 //
 // Source: Kubernetes, resource quotas, cross-namespace pod affinity quota.

@@ -101,8 +101,8 @@ func (c *constraints) mayBind(ctx context.Context, u user.Info, namespace string
 	return err == nil && decision == authorizer.DecisionAllow
 }
 
-// specOf returns a pod's spec or the spec of an object's pod template. It returns nil for other
-// objects.
+// specOf returns a pod's spec or the spec of an object's pod template. It returns nil if the object
+// has neither of them.
 func specOf(object any) *corev1.PodSpec {
 	switch typed := object.(type) {
 	case *corev1.Pod:

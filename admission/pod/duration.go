@@ -20,7 +20,7 @@ const deadlineAnnotation = "openshift.io/active-deadline-seconds-override"
 
 // duration is the RunOnceDuration plugin. It caps the active deadline of a run-once pod
 // (restartPolicy Never or OnFailure) at its project's limit or, if the project has no limit, at the
-// cluster-wide limit. It does not change a deadline that is already shorter.
+// cluster-wide limit. It does not change shorter deadlines.
 type duration struct {
 	*admission.Handler
 	seconds    *int64

@@ -24,8 +24,8 @@ var _ admission.ValidationInterface = network{}
 
 func newNetwork() network { return network{admission.NewHandler(admission.Create, admission.Update)} }
 
-// Validate rejects pods with invalid annotations. In an update, it accepts invalid annotations that
-// the pod already has, because an earlier version accepted them.
+// Validate rejects pods with invalid annotations. An update can keep invalid annotations that the
+// pod already has, because earlier versions of Slipway accepted them.
 func (network) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	pod := podOf(a)
 	if pod == nil {

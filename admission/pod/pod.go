@@ -1,14 +1,22 @@
-// Package pod contains admission plugins that validate and default pods according to the cluster
-// administrator's rules: RunOnceDuration limits how long run-once pods can be active,
-// PodNodeConstraints restricts which users can select nodes, and ClusterResourceOverride derives
-// CPU and memory requests from limits. Each of these plugins is enabled if the configuration
-// contains it (admissionConfig.pluginConfig).
+// Package pod contains admission plugins that validate and default pods.
 //
-// Two plugins are enabled unless the configuration disables them: SystemPriority reserves the
-// system priority classes for the platform, and CrossNamespacePodAffinity restricts the affinity
-// terms that select other projects' pods. Three plugins are always enabled: PodNetwork checks the
-// annotations that configure a pod's network, CriticalPod converts the critical pod annotation into
-// a priority class, and PodProxy rejects connections to pods that have ended.
+// The following plugins are enabled if the configuration contains them
+// (admissionConfig.pluginConfig):
+//
+//   - RunOnceDuration limits how long run-once pods can be active.
+//   - PodNodeConstraints restricts which users can select nodes.
+//   - ClusterResourceOverride derives CPU and memory requests from limits.
+//
+// The following plugins are enabled unless the configuration disables them:
+//
+//   - SystemPriority reserves the system priority classes for the platform.
+//   - CrossNamespacePodAffinity restricts the affinity terms that select other projects' pods.
+//
+// The following plugins are always enabled:
+//
+//   - PodNetwork checks the annotations that configure a pod's network.
+//   - CriticalPod converts the critical pod annotation into a priority class.
+//   - PodProxy rejects connections to pods that have ended.
 //
 // Source: OpenShift 3.11 Cluster Administration, 7.3 and 16.6, and the reference for 3.11's master
 // configuration.
@@ -37,7 +45,7 @@ const (
 	CrossNamespacePodAffinity = "openshift.io/CrossNamespacePodAffinity"
 )
 
-// Feature returns the plugins so that they can be registered with the API server.
+// Feature returns the feature that adds the plugins to the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{
 		{Name: RunOnceDuration, Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) {
@@ -50,7 +58,7 @@ func Feature() apiserver.Feature {
 		{Name: ClusterResourceOverride, Before: "LimitRanger", Live: true, Optional: true, New: func(config io.Reader) (admission.Interface, error) {
 			return newOverride(config)
 		}},
-		// The Priority plugin resolves the class name to its numeric value.
+		// CriticalPod runs before Priority, which resolves the class name to its numeric value.
 		{Name: CriticalPod, Before: "Priority", New: func(io.Reader) (admission.Interface, error) { return newCritical(), nil }},
 		{Name: SystemPriority, New: func(io.Reader) (admission.Interface, error) { return newPriority(), nil }},
 		{Name: CrossNamespacePodAffinity, New: func(io.Reader) (admission.Interface, error) { return newAffinity(), nil }},

@@ -14,9 +14,9 @@ import (
 )
 
 // proxy is the PodProxy plugin. It rejects connections through the API server to a pod that has
-// ended (pods/proxy). The status of such a pod keeps the pod's address, which another pod can have
-// by now, even a pod of another project. Network policies do not apply to the API server's
-// connections.
+// ended (pods/proxy). The status of an ended pod keeps its address, but that address might now
+// belong to another pod, even in another project. Network policies do not protect that pod, because
+// they do not apply to the API server's connections.
 type proxy struct {
 	*admission.Handler
 	client kubernetes.Interface
@@ -42,7 +42,7 @@ func (p *proxy) Validate(ctx context.Context, a admission.Attributes, _ admissio
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "proxy" {
 		return nil
 	}
-	// The name can contain a scheme and a port.
+	// The name in a proxy request can contain a scheme and a port.
 	_, name, _, ok := utilnet.SplitSchemeNamePort(a.GetName())
 	if !ok {
 		return nil // the API server rejects the name
@@ -50,7 +50,7 @@ func (p *proxy) Validate(ctx context.Context, a admission.Attributes, _ admissio
 	pod, err := p.client.CoreV1().Pods(a.GetNamespace()).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil // the API server reports it
+		return nil // the API server reports that the pod does not exist
 	case err != nil:
 		return admission.NewForbidden(a, err)
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:

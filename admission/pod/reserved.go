@@ -20,7 +20,7 @@ import (
 type reserved struct {
 	*admission.Handler
 	name string
-	// find returns the property of a pod in a namespace, or nil.
+	// find returns the property of a pod in a namespace, or nil if the pod does not have it.
 	find   func(pod *corev1.Pod, namespace string) *property
 	quotas corelisters.ResourceQuotaLister
 }
@@ -29,7 +29,7 @@ type reserved struct {
 // property.
 type property struct {
 	scope corev1.ResourceQuotaScope
-	// value is the scope's value, if the scope takes values.
+	// value is the value that a quota's scope selector must contain, if the scope has values.
 	value string
 	at    *field.Path
 	text  string
@@ -41,8 +41,8 @@ func newReserved(name string, find func(*corev1.Pod, string) *property) *reserve
 	return &reserved{Handler: admission.NewHandler(admission.Create), name: name, find: find}
 }
 
-// newPriority returns the SystemPriority plugin, which restricts the system priority classes. Pods
-// of these classes preempt all other users' pods.
+// newPriority returns the SystemPriority plugin, which restricts the system priority classes,
+// because pods of these classes preempt all other users' pods.
 func newPriority() *reserved {
 	return newReserved(SystemPriority, func(pod *corev1.Pod, _ string) *property {
 		class := pod.Spec.PriorityClassName

@@ -19,7 +19,7 @@ func TestServiceAuthorityAddsCAToTokenVolume(t *testing.T) {
 		}}}
 	}
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Volumes: []corev1.Volume{{Name: "kube-api-access-none"}, projected("own"), projected("kube-api-access-x2")}}}
-	for range 2 { // the second pass must not add it again
+	for range 2 { // the second pass must not add the file again
 		if err := plugin.(admission.MutationInterface).Admit(t.Context(), creating(pod, "pods", &user.DefaultInfo{}), nil); err != nil {
 			t.Fatal(err)
 		}

@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// maxListed is the maximum size, in bytes, of the list entries that containerd returns for a pod.
-	// The limit applies once to the entry of the pod's sandbox, and once to the entries of all of its
-	// containers. The kubelet lists all sandboxes and containers once a second and accepts a list of
-	// at most 16 MiB. If the list is larger, the node becomes not ready and all of its pods are
-	// evicted. A node has at most 250 pods by default, and containerd's list can also contain a
-	// previous instance of each container.
+	// maxListed is the maximum size, in bytes, of the entries for a pod in the lists that
+	// containerd returns. The limit applies separately to the entry of the pod's sandbox and to the
+	// sum of its containers' entries. The kubelet lists all sandboxes and containers once a second
+	// and accepts a list of at most 16 MiB. If the list is larger, the node becomes not ready and
+	// all of its pods are evicted. A node has at most 250 pods by default, and containerd's list
+	// can also contain a previous instance of each container.
 	maxListed = 32 << 10
-	// listedContainer is the size, in bytes, of a container's entry in containerd's list, without
+	// listedContainer is the size, in bytes, of a container's entry in containerd's list, excluding
 	// the parts that the pod's author controls.
 	listedContainer = 1 << 10
 )
 
-// checkListed rejects a pod whose entries in containerd's lists are too large. Existing pods that
-// exceed the limit can change but not grow.
+// checkListed rejects a pod whose entries in containerd's lists are too large. A pod that already
+// exceeds the limit can be updated if its entries do not grow.
 func checkListed(a admission.Attributes, pod *corev1.Pod) error {
 	old, existed := a.GetOldObject().(*corev1.Pod)
 	if size := listedSandbox(pod); size > maxListed && !(existed && size <= listedSandbox(old)) {
@@ -45,13 +45,13 @@ func listedSandbox(pod *corev1.Pod) (size int) {
 	return size
 }
 
-// listedContainers returns the size of the entries of a pod's containers. An entry includes the
-// annotations that the kubelet uses to store data about the container.
+// listedContainers returns the total size of the entries for a pod's containers. An entry includes
+// the annotations that the kubelet uses to store data about the container.
 func listedContainers(spec *corev1.PodSpec) (size int) {
 	encoded := func(value any) int {
 		text, err := json.Marshal(value)
 		if err != nil {
-			return 0 // the kubelet omits it, too
+			return 0 // the kubelet also omits a container that it cannot encode
 		}
 		return len(text)
 	}

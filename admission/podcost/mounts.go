@@ -3,9 +3,10 @@ package podcost
 import corev1 "k8s.io/api/core/v1"
 
 // maxMounts is the maximum number of mounts that a pod can require on its node. By default, the
-// kernel allows 100,000 mounts per mount namespace (fs.mount-max). At the limit, the node starts no
-// more pods. Long before that, each pod start is slow, because the kubelet and containerd read the
-// mount list. A node has at most 250 pods by default, each of which also has a sandbox.
+// kernel allows 100,000 mounts per mount namespace (fs.mount-max). When the node reaches that
+// number, it cannot start any more pods. Long before that, pods start slowly, because the kubelet
+// and containerd read the whole mount list for each pod. A node has at most 250 pods by default,
+// and each pod also has a sandbox.
 const maxMounts = 380
 
 // mountsOf returns the number of mounts that a pod requires on its node: one for each container's

@@ -1,5 +1,5 @@
-// Package podcost limits the memory and mounts that a pod requires in the kubelet, because the
-// pod's own limits do not include them.
+// Package podcost limits the memory that a pod requires in the kubelet and the mounts that it
+// requires on its node. The pod's own resource limits cover neither of them.
 //
 // The kubelet replaces references such as $(NAME) with the values of environment variables, which
 // can contain references themselves. If each variable refers to the previous variable twice, forty
@@ -40,7 +40,7 @@ const (
 // Expand replaces each reference in text with the result of value, as the kubelet does.
 type Expand func(text string, value func(name string) string) string
 
-// Feature returns the admission plugin so that it can be registered with the API server.
+// Feature returns the feature that adds the admission plugin to the API server.
 func Feature(expand Expand) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) {
@@ -49,7 +49,6 @@ func Feature(expand Expand) apiserver.Feature {
 	}}}
 }
 
-// plugin is the admission plugin.
 type plugin struct {
 	*admission.Handler
 	expand Expand
@@ -86,7 +85,7 @@ func (p plugin) Validate(_ context.Context, a admission.Attributes, _ admission.
 	return checkListed(a, pod)
 }
 
-// containersOf returns all containers of a pod.
+// containersOf returns all containers of a pod, including init and ephemeral containers.
 func containersOf(spec *corev1.PodSpec) []corev1.Container {
 	containers := slices.Concat(spec.InitContainers, spec.Containers)
 	for i := range spec.EphemeralContainers {
@@ -125,8 +124,8 @@ func copiesOf(spec *corev1.PodSpec) (number int) {
 	return number
 }
 
-// sizeOf returns the size of the text that the kubelet expands for a pod, or a number greater than
-// maxSize.
+// sizeOf returns the size of the text that the kubelet expands for a pod. If the size exceeds
+// maxSize, the result can be any number greater than maxSize.
 func (p plugin) sizeOf(spec *corev1.PodSpec) (size int) {
 	containers := containersOf(spec)
 	for i := range containers {
@@ -173,7 +172,7 @@ type variables struct {
 	unknown int
 }
 
-// sizeOf returns the size of text after the expansion of references.
+// sizeOf returns the size that text has after its references have been replaced.
 func (v variables) sizeOf(text string) int {
 	replaced := 0
 	rest := v.expand(text, func(name string) string {

@@ -107,7 +107,7 @@ func repeat(text string, number int) []string {
 	return strings.Split(strings.Repeat(text+" ", number), " ")
 }
 
-// manyOf returns environment variables whose values come from secrets.
+// manyOf returns 600 environment variables whose values come from different secrets.
 func manyOf(secret corev1.EnvVar) (list []corev1.EnvVar) {
 	for i := range 600 {
 		secret.Name = fmt.Sprint("SECRET", i)

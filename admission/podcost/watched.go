@@ -15,9 +15,9 @@ const maxWatched = 128
 // references holds the names of the secrets and ConfigMaps that a pod refers to.
 type references struct{ secrets, configMaps map[string]bool }
 
-// checkWatched rejects a pod that refers to too many secrets and ConfigMaps. Existing pods that
-// exceed the limit can get more containers, if these do not refer to any more secrets and
-// ConfigMaps.
+// checkWatched rejects a pod that refers to too many secrets and ConfigMaps. Ephemeral containers
+// can be added to an existing pod that exceeds the limit, unless they refer to additional secrets
+// or ConfigMaps.
 func checkWatched(a admission.Attributes, pod *corev1.Pod) error {
 	old, existed := a.GetOldObject().(*corev1.Pod)
 	if number := watchedOf(&pod.Spec); number > maxWatched && !(existed && number <= watchedOf(&old.Spec)) {

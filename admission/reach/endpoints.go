@@ -27,7 +27,7 @@ func newEndpoints(reserved *reserved) *endpoints { return &endpoints{plugin: new
 // SetAuthorizer stores the API server's authorizer.
 func (e *endpoints) SetAuthorizer(a authorizer.Authorizer) { e.authorizer = a }
 
-// ValidateInitialization returns an error if informers or an authorizer are missing.
+// ValidateInitialization returns an error if the informers or the authorizer are missing.
 func (e *endpoints) ValidateInitialization() error {
 	if e.authorizer == nil {
 		return fmt.Errorf("initialize %s: no authorizer", RestrictedEndpoints)
@@ -64,10 +64,10 @@ func (e *endpoints) Validate(ctx context.Context, a admission.Attributes, _ admi
 	return nil
 }
 
-// checkManager rejects an update that removes or changes the label by which package
-// controller/endpoints finds the object, or that assigns an EndpointSlice to another service.
-// Otherwise, a user could keep the addresses of pods that have ended, although other users' pods
-// can have these addresses.
+// checkManager rejects an update that removes or changes the label that package
+// controller/endpoints uses to find the object, or that assigns an EndpointSlice to another
+// service. Otherwise, a user could keep the addresses of pods that have ended, although other
+// users' pods can have these addresses.
 func (e *endpoints) checkManager(ctx context.Context, a admission.Attributes) error {
 	before, after := managerOf(a.GetOldObject()), managerOf(a.GetObject())
 	managed := before.controller == rules.Controller || before.controller == rules.SliceController
@@ -78,7 +78,7 @@ func (e *endpoints) checkManager(ctx context.Context, a admission.Attributes) er
 		"delete the object, and create another one", before.controller, before.service))
 }
 
-// manager contains the controller that has created an object and, for an EndpointSlice, the
+// manager identifies the controller that created an object and, for an EndpointSlice, the object's
 // service.
 type manager struct{ controller, service string }
 

@@ -32,7 +32,7 @@ type Networks struct {
 	// Ingress is the network that provides the addresses of LoadBalancer services. An invalid
 	// prefix means that there is no ingress network.
 	Ingress netip.Prefix
-	// Pods and Services are the networks of pods and services.
+	// Pods and Services are the pod networks and the service networks.
 	Pods, Services []netip.Prefix
 	// Hosts lists this host's addresses. The plugins read the addresses of all nodes from the Node
 	// objects. Invalid addresses are ignored.
@@ -69,7 +69,7 @@ func (n Networks) platform() []network {
 	return networks
 }
 
-// Feature returns both admission plugins so that they can be registered with the API server.
+// Feature returns the feature that adds both admission plugins to the API server.
 func Feature(networks Networks) apiserver.Feature {
 	reserved := newReserved(networks.platform())
 	return apiserver.Feature{Admission: []apiserver.Admission{

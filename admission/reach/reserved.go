@@ -35,7 +35,7 @@ func everyHost() []network {
 		"169.254.0.0/16": "the link-local network", "fe80::/10": "the link-local network",
 		"224.0.0.0/4": "a multicast network", "ff00::/8": "a multicast network",
 		"255.255.255.255/32": "the broadcast network",
-		// Addresses of metadata services that are not in the link-local network.
+		// Cloud metadata services outside the link-local network.
 		"fd00:ec2::254/128": "the network of a cloud's metadata", "fd20:ce::254/128": "the network of a cloud's metadata",
 		"100.100.100.200/32": "the network of a cloud's metadata",
 		"168.63.129.16/32":   "the network of a cloud's metadata", "192.0.0.192/32": "the network of a cloud's metadata",
@@ -45,7 +45,7 @@ func everyHost() []network {
 	return networks
 }
 
-// byAddress indexes nodes by their addresses.
+// byAddress is the name of the index that maps addresses to nodes.
 const byAddress = "address"
 
 // use stores the API server's node informer. Only the first call has an effect.
@@ -115,8 +115,8 @@ func (p *plugin) ValidateInitialization() error {
 	return p.err
 }
 
-// ready waits until the node cache has synced. With an incomplete cache, the plugins would accept
-// node addresses.
+// ready waits until the node cache has synced, because the plugins would accept node addresses with
+// an incomplete cache.
 func (p *plugin) ready(a admission.Attributes) error {
 	if !p.WaitForReady() {
 		return admission.NewForbidden(a, fmt.Errorf("the node cache is not ready; try again"))

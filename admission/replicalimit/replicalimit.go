@@ -25,24 +25,23 @@ import (
 const Name = "slipway.io/ReplicaLimit"
 
 const (
-	// maxMemory is the maximum amount of memory, in bytes, that one sync can require. The
-	// controller has several workers.
+	// maxMemory is the maximum amount of memory, in bytes, that one sync can require. Several syncs
+	// can run at the same time, because the controller has several workers.
 	maxMemory = 64 << 20
 	// podMemory is the memory, in bytes, for a pod without the copy of its template.
 	podMemory = 4 << 10
-	// expansion is the number of bytes of memory per byte of an encoded template. An empty element
-	// of two bytes requires dozens of bytes.
+	// expansion is the ratio between a template's size in memory and its encoded size. For example,
+	// an empty element requires two bytes when encoded, but dozens of bytes in memory.
 	expansion = 16
 )
 
-// Feature returns the admission plugin so that it can be registered with the API server.
+// Feature returns the feature that adds the admission plugin to the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) { return newPlugin(), nil },
 	}}}
 }
 
-// plugin is the admission plugin.
 type plugin struct {
 	*admission.Handler
 	client kubernetes.Interface

@@ -6,8 +6,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/labelselector"
 )
 
-// freeConditions is the number of tolerations and node selector labels that are not added to a
-// pod's cost. They are cheap to evaluate, and admission adds some of them to each pod.
+// freeConditions is the number of tolerations and node selector labels that do not increase a pod's
+// cost. They are cheap to evaluate, and admission adds some of them to each pod.
 const freeConditions = 10
 
 // costOf returns the number of terms, requirements and values that the scheduler evaluates for a

@@ -24,11 +24,11 @@ import (
 // Name is the name of the admission plugin in messages.
 const Name = "slipway.io/SelectorLimit"
 
-// maxSelector is the maximum number of labels, requirements and values in a selector. Controllers
-// add a few labels to the selectors of the objects that they create.
+// maxSelector is the maximum number of labels, requirements and values in a selector. A
+// ReplicaSet's selector can have maxAdded more, because the Deployment controller adds a label.
 const maxSelector, maxAdded = 100, 10
 
-// Feature returns the plugin so that it can be registered with the API server.
+// Feature returns the feature that adds the admission plugin to the API server.
 func Feature() apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) {
@@ -37,13 +37,12 @@ func Feature() apiserver.Feature {
 	}}}
 }
 
-// plugin is the admission plugin.
 type plugin struct{ *admission.Handler }
 
 var _ admission.ValidationInterface = plugin{}
 
-// Validate rejects an object whose selector is too large. An existing object that exceeds the limit
-// can change, but its selector cannot grow.
+// Validate rejects an object whose selector is too large. An object that already exceeds the limit
+// can be updated, but its selector cannot grow.
 func (plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	limit := maxSelector
 	if _, ok := a.GetObject().(*kubeappsv1.ReplicaSet); ok {
@@ -56,7 +55,8 @@ func (plugin) Validate(_ context.Context, a admission.Attributes, _ admission.Ob
 	return admission.NewForbidden(a, fmt.Errorf("spec.selector has %d labels, requirements and values, the limit is %d: select the pods by one label", size, limit))
 }
 
-// selectorOf returns an object's selector, or nil for other objects.
+// selectorOf returns an object's selector. It returns nil if the plugin does not limit objects of
+// this kind.
 func selectorOf(object runtime.Object) *metav1.LabelSelector {
 	switch object := object.(type) {
 	case *kubeappsv1.ReplicaSet:

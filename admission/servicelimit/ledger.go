@@ -56,9 +56,9 @@ type ledger struct {
 
 	mu       sync.Mutex
 	stored   map[key]counted
-	sums     map[string]int                 // of stored, by namespace
-	bySource map[key]int                    // of stored
-	reserved map[string]map[key]reservation // by namespace
+	sums     map[string]int                 // sums of the weights in stored, by namespace
+	bySource map[key]int                    // the same sums by source
+	reserved map[string]map[key]reservation // reservations by namespace
 }
 
 func newLedger(weigh func(any) int, perProject int) *ledger {
@@ -169,7 +169,7 @@ func (l *ledger) add(of key, added reservation, limit int, dryRun bool) (used, t
 }
 
 // current returns the stored weight of an object. For an Endpoints object, it returns the total
-// weight of the EndpointSlices of the same service.
+// weight of the EndpointSlices that belong to the same service.
 func (l *ledger) current(of key) int {
 	if of.kind == endpoints {
 		return l.bySource[of]

@@ -50,7 +50,7 @@ const (
 	defaultNodePorts = 500
 )
 
-// Feature returns the admission plugin so that it can be registered with the API server.
+// Feature returns the feature that adds the admission plugin to the API server.
 func Feature() apiserver.Feature {
 	shared := newLedgers() // the plugins of all configurations share the ledgers
 	return apiserver.Feature{Admission: []apiserver.Admission{{
@@ -75,7 +75,6 @@ func (l ledgers) synced() bool {
 	return l.combinations.synced() && l.ports.synced() && l.nodePorts.synced()
 }
 
-// plugin is the admission plugin.
 type plugin struct {
 	*admission.Handler
 	limit, ports, nodePorts int
@@ -167,7 +166,7 @@ func (p *plugin) checkAll(a admission.Attributes, dryRun bool) error {
 	return nil
 }
 
-// counts returns the resources whose objects are counted.
+// counts returns the resources whose objects the plugin counts.
 func counts() []schema.GroupResource {
 	return []schema.GroupResource{corev1.Resource("services"), corev1.Resource("endpoints"), discoveryv1.Resource("endpointslices")}
 }
@@ -191,7 +190,7 @@ func (p *plugin) check(a admission.Attributes, l *ledger, limit int, unit, remed
 }
 
 // nameOf returns the name of an object. For an object with a generated name, it returns a temporary
-// name, so that the object is counted until it is in the cache.
+// name, so that the object counts toward the limit until it is in the cache.
 func nameOf(a admission.Attributes) string {
 	if name := a.GetName(); name != "" {
 		return name
@@ -202,8 +201,8 @@ func nameOf(a admission.Attributes) string {
 	return "generated at " + time.Now().Format(time.RFC3339Nano)
 }
 
-// weightOf returns the number of ports of a service, or the number of combinations of ports and
-// endpoints in an Endpoints object or EndpointSlice.
+// weightOf returns the number of a service's ports. For an Endpoints object or EndpointSlice, it
+// returns the number of combinations of ports and endpoints.
 func weightOf(object any) (weight int) {
 	switch object := object.(type) {
 	case *corev1.Service:
@@ -218,7 +217,7 @@ func weightOf(object any) (weight int) {
 	return weight
 }
 
-// portsOf returns the number of ports of a service.
+// portsOf returns the number of a service's ports, or 0 for other objects.
 func portsOf(object any) int {
 	if service, ok := object.(*corev1.Service); ok {
 		return len(service.Spec.Ports)
@@ -250,7 +249,7 @@ func nodePortsOf(object any) int {
 	return 0
 }
 
-// kind is the kind of a counted object.
+// kind identifies the resource of a counted object.
 type kind string
 
 const (

@@ -40,14 +40,13 @@ type Limits struct {
 	CapacityNamespace string
 }
 
-// Feature returns the admission plugin so that it can be registered with the API server.
+// Feature returns the feature that adds the admission plugin to the API server.
 func Feature(limits Limits) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) { return newPlugin(limits), nil },
 	}}}
 }
 
-// plugin is the admission plugin.
 type plugin struct {
 	*admission.Handler
 	Limits

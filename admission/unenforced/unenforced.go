@@ -18,16 +18,15 @@ import (
 // Name is the name of the admission plugin in the configuration.
 const Name = "openshift.io/UnenforcedWarnings"
 
-// Feature returns the admission plugin so that it can be registered with the API server. The plugin
-// warns about requests that create or change an object of one of the given resources. reason
-// explains why the cluster does not enforce these objects.
+// Feature returns the feature that adds the admission plugin to the API server. The plugin warns
+// about requests that create or change an object of one of the given resources. reason explains why
+// the cluster does not enforce these objects.
 func Feature(resources []schema.GroupVersionResource, reason string) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
 		Name: Name, New: func(io.Reader) (admission.Interface, error) { return newWarner(resources, reason), nil },
 	}}}
 }
 
-// warner is the admission plugin.
 type warner struct {
 	*admission.Handler
 	resources []schema.GroupVersionResource

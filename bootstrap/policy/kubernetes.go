@@ -50,8 +50,8 @@ func AllRoles() ([]rbacv1.ClusterRole, error) {
 			all = append(all, role)
 			continue
 		}
-		// Kubernetes' roles have no descriptions. A role's labels determine the roles that its
-		// rules are aggregated into.
+		// Add the annotations because Kubernetes' roles have no descriptions, and the labels
+		// because they determine which aggregated roles include the rules.
 		both := &all[i]
 		both.Annotations = join(both.Annotations, role.Annotations)
 		both.Labels = join(both.Labels, role.Labels)

@@ -39,8 +39,8 @@ func Protected(object metav1.Object) bool {
 	return object.GetAnnotations()[protectAnnotation] == "true"
 }
 
-// projectRoles returns Kubernetes' roles for project members. OpenShift's rules are aggregated into
-// these roles. The embedded table contains their descriptions. Kubernetes sets their labels; see
+// projectRoles returns Kubernetes' roles for project members, with OpenShift's descriptions.
+// OpenShift's rules are aggregated into these roles. Kubernetes sets the roles' labels; see
 // AllRoles.
 func projectRoles() []rbacv1.ClusterRole {
 	var roles []rbacv1.ClusterRole

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// stream is an image stream of an image.
+// stream is one of an image's image streams.
 type stream struct {
 	*Image
 	// Name is the name of the stream.

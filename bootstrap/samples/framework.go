@@ -13,8 +13,8 @@ type framework struct {
 	// Repository is the default source repository. Health is the URL path for health checks. Hook
 	// is the command that prepares the database before a deployment, or "".
 	Repository, Health, Hook string
-	// Prefixed means that the pods also have the database's values in environment variables with the
-	// names that the database image itself uses.
+	// Prefixed means that the pods receive the database's values a second time, in environment
+	// variables with the names that the database image uses.
 	Prefixed   bool
 	Parameters []setting
 }

@@ -59,7 +59,7 @@ func writeDirectory(path string) error {
 	return os.Chmod(path, 0o775)
 }
 
-// dockerfile returns the Dockerfile. copies means that the image has files of its own.
+// dockerfile returns the Dockerfile. copies reports whether the image has files of its own.
 func (i *Image) dockerfile(copies bool) (string, error) {
 	lines := []string{"FROM scratch", "ADD " + Archive + " /"}
 	env := map[string]string{"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": i.Home, "LANG": "C.UTF-8"}

@@ -135,8 +135,8 @@ func (i *Image) complete(images []*Image) error {
 }
 
 // Select returns the images with the given names, in the given order, or all images if no names are
-// given. An image's base precedes the image. Each image can also be selected by the name of its
-// second stream.
+// given. Before an image that has a base, it returns the base. Each image can also be selected by
+// the name of its second stream.
 func Select(names []string) ([]*Image, error) {
 	all, err := Images()
 	if err != nil {
@@ -232,7 +232,7 @@ func filesBelow(root string, add func(name string, content []byte, mode fs.FileM
 			return err
 		}
 		mode := fs.FileMode(0o644)
-		if bytes.HasPrefix(content, []byte("#!")) { // an embedded file has no mode
+		if bytes.HasPrefix(content, []byte("#!")) { // embedded files have no file mode
 			mode = 0o755
 		}
 		return add(strings.TrimPrefix(name, root+"/"), content, mode)

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// release is the Debian release.
+// release is the code name of the Debian release that the images are built from.
 const release = "bookworm"
 
 // basePackages are the packages in every image. Application scripts require bash. Time zone data is

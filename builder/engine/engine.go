@@ -157,7 +157,7 @@ func (e *Engine) controller(ctx context.Context, c Config) (*control.Controller,
 		},
 		CacheManager:   solver.NewCacheManager(ctx, "local", cache, worker.NewCacheResultStorage(workers)),
 		HistoryDB:      history,
-		HistoryConfig:  &daemon.HistoryConfig{MaxEntries: new(int64(1))}, // unused
+		HistoryConfig:  &daemon.HistoryConfig{MaxEntries: new(int64(1))}, // unused by the builder
 		CacheStore:     cache,
 		LeaseManager:   w.LeaseManager(),
 		ContentStore:   w.ContentStore(),

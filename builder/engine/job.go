@@ -20,12 +20,12 @@ type Job struct {
 	Build gateway.BuildFunc
 	// Dirs maps names to the local directories that Build can read.
 	Dirs map[string]string
-	// Push is the image reference to push to. If empty, the image is not pushed.
+	// Push is the image reference to push to. If it is empty, the image is not pushed.
 	Push string
 	// Archive, if set, receives the image's files as a tar archive. Run closes it.
 	Archive io.WriteCloser
-	// Secrets maps secret IDs to the content of the secrets. Steps can mount them; layers do not
-	// contain them.
+	// Secrets maps secret IDs to the content of the secrets. Steps can mount the secrets, but
+	// layers do not contain them.
 	Secrets map[string][]byte
 	// ExportCache adds cache metadata to the pushed image, so that the next build can reuse its
 	// layers.

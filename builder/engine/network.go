@@ -12,8 +12,9 @@ import (
 // capability: with raw frames, a step could bypass the routes that block link-local addresses.
 const rawSockets = "CAP_NET_RAW"
 
-// stepNetwork is the network provider for build steps. Its steps have no raw sockets. BuildKit has
-// no setting for a step's capabilities, but a network provider can change a step's OCI spec.
+// stepNetwork is the network provider for build steps. It removes rawSockets from the capabilities
+// of its steps. BuildKit has no setting for a step's capabilities, but a network provider can
+// change a step's OCI spec.
 type stepNetwork struct{ network.Provider }
 
 // New returns a network namespace for a step.

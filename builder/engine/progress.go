@@ -33,7 +33,7 @@ func (p printer) print(status <-chan *client.SolveStatus) {
 			cachedSteps[v.Digest] = cachedSteps[v.Digest] || v.Cached
 		}
 		for _, l := range s.Logs {
-			_, _ = p.out.Write(l.Data) // an error of the log cannot be reported
+			_, _ = p.out.Write(l.Data) // there is no place to report a write error
 		}
 		for _, w := range s.Warnings {
 			fmt.Fprintf(p.out, "warning: %s\n", w.Short)

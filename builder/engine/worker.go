@@ -23,7 +23,7 @@ func newWorker(ctx context.Context, c Config, hosts docker.RegistryHosts) (*base
 	if err != nil {
 		return nil, err
 	}
-	for mode, provider := range opt.NetworkProviders { // the executor uses the same map
+	for mode, provider := range opt.NetworkProviders { // the executor shares this map
 		opt.NetworkProviders[mode] = stepNetwork{provider}
 	}
 	opt.RegistryHosts = hosts

@@ -76,9 +76,9 @@ func (g *Git) guard(ctx context.Context, verb string, fetch func(context.Context
 	return nil
 }
 
-// until calls fetch and returns when fetch returns or ctx is done. go-git can miss the cancellation
-// of a context. If go-git does not stop within cancelTimeout, its goroutine runs until the process
-// exits.
+// until calls fetch and returns when fetch returns. It also returns when ctx is done, because
+// go-git can miss the cancellation of a context. If go-git does not stop within cancelTimeout, its
+// goroutine runs until the process exits.
 func until(ctx context.Context, fetch func() error) (err error) {
 	results := make(chan error, 1)
 	go func() { results <- fetch() }()

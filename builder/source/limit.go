@@ -16,7 +16,8 @@ type Limit struct {
 	// written.
 	Bytes, Files int64
 	// Memory is the maximum heap size of this process during a clone, in bytes. 0 means
-	// DefaultMemory. go-git keeps the server's references and deltified objects in memory.
+	// DefaultMemory. The limit is necessary because go-git keeps the server's references and
+	// deltified objects in memory.
 	Memory uint64
 	// SilenceTimeout is the maximum time that a source may take to send more data. 0 means
 	// DefaultSilenceTimeout.

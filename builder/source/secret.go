@@ -26,8 +26,8 @@ type Secret struct {
 	User, Password string
 	// Key is a private key for SSH.
 	Key []byte
-	// KnownHosts is the path of a file with the keys of SSH servers. If empty, server keys are not
-	// verified.
+	// KnownHosts is the path of a file with the keys of SSH servers. If it is empty, server keys
+	// are not verified.
 	KnownHosts string
 	// Authority is a PEM-encoded CA bundle that is trusted in addition to the system's CAs.
 	Authority []byte

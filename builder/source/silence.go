@@ -11,7 +11,7 @@ import (
 // errSilent is the error for a source that has stopped sending data.
 var errSilent = errors.New("the source has sent no data for too long: check the server or the client that sends it, and start the build again")
 
-// errTooLarge is the error for a source that needs too much memory.
+// errTooLarge is the error for a source that requires too much memory.
 var errTooLarge = errors.New("the objects or references of the repository are too large for the memory of a build: build from a smaller repository, or upload the source as an archive")
 
 // memoryCheckInterval is the maximum interval between watch's checks of the process's memory usage.
@@ -81,7 +81,7 @@ type silenceReader struct {
 // until the process exits.
 func newSilenceReader(ctx context.Context, upload io.Reader, limit *Limit) *silenceReader {
 	reader, writer := io.Pipe()
-	closeWithError := func(err error) { _ = writer.CloseWithError(err) } // always nil
+	closeWithError := func(err error) { _ = writer.CloseWithError(err) } // always returns nil
 	go func() {
 		_, err := io.Copy(writer, upload)
 		closeWithError(err)

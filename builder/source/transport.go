@@ -28,7 +28,7 @@ func (g *Git) install(ctx context.Context) error {
 	return nil
 }
 
-// web returns the HTTP client.
+// web returns the client for HTTP and HTTPS repositories.
 func (g *Git) web() (*http.Client, error) {
 	return Web{Authority: g.Secret.Authority, Insecure: g.Secret.Insecure, Proxy: g.Proxy, Forbidden: g.Forbidden}.client()
 }
@@ -36,10 +36,10 @@ func (g *Git) web() (*http.Client, error) {
 // checkAddress returns an error if connections to an address are forbidden.
 func (g *Git) checkAddress(ip netip.Addr) error { return Web{Forbidden: g.Forbidden}.checkAddress(ip) }
 
-// guarded is a transport that opens its own connections. It first checks the host's addresses.
+// guarded is a transport that checks the addresses of a host before it opens a connection.
 type guarded struct {
 	transport.Transport
-	ctx          context.Context // go-git's interface has no context
+	ctx          context.Context // go-git's interface passes no context
 	checkAddress func(netip.Addr) error
 }
 

@@ -17,9 +17,9 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// LocalAddress reports whether an address is on the build's own machine or link. Services at such
-// addresses, such as a cloud's metadata service, trust every client. Repositories never have such
-// addresses.
+// LocalAddress reports whether an address is on the build's own machine or link. Builds must not
+// connect to these addresses, because services there, such as a cloud's metadata service, trust
+// every client. Repositories never have such addresses.
 func LocalAddress(ip netip.Addr) bool {
 	ip = ip.Unmap()
 	return ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.IsUnspecified()

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/archive"
 )
 
-const maxLinkBytes = 4096 // PATH_MAX
+const maxLinkBytes = 4096 // the kernel's PATH_MAX
 
 // extractZip stores the archive in a temporary file before it extracts it, because a zip archive
 // has its directory at the end.

@@ -30,7 +30,7 @@ import (
 // ErrFewNodes means that the cluster has fewer than two ready nodes, so no pod can be moved.
 var ErrFewNodes = errors.New("the cluster has fewer than two ready nodes")
 
-// Descheduler evicts pods.
+// Descheduler evicts pods as a policy specifies.
 type Descheduler struct {
 	Client kubernetes.Interface
 	Policy *api.DeschedulerPolicy

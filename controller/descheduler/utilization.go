@@ -33,8 +33,8 @@ type utilizationArgs struct {
 	// TargetThresholds defines when pods are evicted from a node: when the requests for at least
 	// one resource exceed the resource's threshold.
 	TargetThresholds api.ResourceThresholds `json:"targetThresholds"`
-	// NumberOfNodes is a threshold: the strategy is a no-op unless more nodes than this are
-	// underutilized.
+	// NumberOfNodes is the number of underutilized nodes that must be exceeded for the strategy to
+	// evict pods.
 	NumberOfNodes int `json:"numberOfNodes"`
 }
 
@@ -101,7 +101,7 @@ type load struct {
 	usage    amounts
 }
 
-// Balance evicts pods.
+// Balance evicts pods from overutilized nodes.
 func (b *balancer) Balance(ctx context.Context, nodes []*corev1.Node) *frameworktypes.Status {
 	var low, high []*load
 	for _, node := range nodes {

@@ -23,7 +23,8 @@ import (
 )
 
 // The ConfigMap records the version of the encryption configuration that was used to store all
-// objects. It is in the store itself, so it is also correct after a backup is restored.
+// objects. Because the ConfigMap is in the same store, the version is also correct after a backup
+// is restored.
 const (
 	Namespace = "kube-system"
 	Name      = "slipway-encryption"

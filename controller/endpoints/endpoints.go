@@ -1,8 +1,9 @@
-// Package endpoints deletes orphaned endpoints: those that a controller of Kubernetes has created
-// and no longer updates, because their service has no selector or does not exist.
+// Package endpoints deletes orphaned endpoints. These are endpoints that a Kubernetes controller
+// has created but no longer updates, because their service has no selector or does not exist.
 //
-// Kubernetes keeps such endpoints. When their pods have ended, other pods get the addresses, even
-// pods of other projects. The service and its routes would then lead to these pods.
+// Kubernetes does not delete orphaned endpoints. After their pods have ended, their addresses can
+// be assigned to other pods, even in other projects. Without this package, the service and its
+// routes would then lead to these pods.
 package endpoints
 
 import (
@@ -36,8 +37,8 @@ func (*Orphans) Name() string { return "orphaned-endpoints" }
 // byService is the name of the index that maps services to their Endpoints or EndpointSlices.
 const byService = "service"
 
-// kinds lists the resources. service returns the name of an object's service, or "" if a user has
-// created the object.
+// kinds lists the resources whose orphans are deleted. service returns the name of an object's
+// service, or "" if a user has created the object.
 var kinds = []struct {
 	resource schema.GroupVersionResource
 	service  func(object metav1.Object) string
@@ -71,7 +72,7 @@ func (o *Orphans) Run(ctx context.Context, ready func()) error {
 			}
 			return keys
 		}
-		// An earlier Run can have added the index.
+		// A previous call of Run might have added the index, because the informers are shared.
 		if informer.GetIndexer().GetIndexers()[byService] == nil {
 			err := informer.AddIndexers(cache.Indexers{byService: func(object any) (names []string, _ error) {
 				for _, key := range keys(object) {
@@ -90,7 +91,7 @@ func (o *Orphans) Run(ctx context.Context, ready func()) error {
 	return controller.Manager{{Name: "orphaned endpoints", Workers: 2, Watches: watches, Reconcile: l.reconcile}}.Run(ctx, ready)
 }
 
-// hasController reports whether a controller of Kubernetes updates a service's endpoints.
+// hasController reports whether a Kubernetes controller updates a service's endpoints.
 func hasController(service *corev1.Service) bool {
 	return len(service.Spec.Selector) > 0 && service.Spec.Type != corev1.ServiceTypeExternalName
 }
@@ -120,7 +121,8 @@ func (l *loop) reconcile(ctx context.Context, key controller.Key) error {
 	if len(orphans) == 0 {
 		return nil
 	}
-	// The cache might not contain a new service or its selector yet.
+	// Read the service from the API server, because the cache might not contain a new service or
+	// its selector yet.
 	service, err := l.kube.CoreV1().Services(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) || err == nil && hasController(service) {
 		return err

@@ -30,8 +30,8 @@ type approver struct {
 	requests certificatelisters.CertificateSigningRequestLister
 	tokens   Tokens
 	register register
-	// dualStack allows a kubelet certificate to contain the IPv6 addresses of its Node. The
-	// admission plugin in this package has checked these addresses.
+	// dualStack allows a kubelet certificate to contain the IPv6 addresses of its Node, which the
+	// admission plugin in this package has checked.
 	dualStack bool
 }
 

@@ -135,8 +135,8 @@ func (p *claims) checkNode(a admission.Attributes) error {
 
 // foreignLabel returns the key of the first label that has changed and that the kubelet must not
 // set, or "". The scheduler selects nodes by labels, so a host could otherwise attract another
-// project's pods. NodeRestriction checks the Kubernetes labels. The kubelet adds CSI topology
-// labels, which have a prefix, and never changes them.
+// project's pods. The kubelet can change Kubernetes labels, because NodeRestriction checks them,
+// and can add labels with a prefix, because it adds the CSI topology labels.
 func foreignLabel(labels, old map[string]string) string {
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		previous, exists := old[key]
@@ -161,15 +161,15 @@ func isKubernetes(prefix string) bool {
 	})
 }
 
-// checkAddress returns an error if the platform or another node uses a name or address.
+// checkAddress returns an error if the platform or another node already uses a name or address.
 func (p *claims) checkAddress(node, text string) error {
 	if slices.Contains(p.Reserved, text) {
 		return fmt.Errorf("%s belongs to the control plane", text)
 	}
 	address, err := netip.ParseAddr(text)
 	if err != nil && text != node {
-		// Resolvers accept many spellings of a name, such as LOCALHOST, 127.1, or a name with a final
-		// dot.
+		// Reject other names, because resolvers accept many spellings of a name, such as LOCALHOST,
+		// 127.1, or a name with a final dot.
 		return fmt.Errorf("a host cannot have the name %s: its only name is %s", text, node)
 	}
 	if err == nil {
@@ -204,7 +204,8 @@ func contains(networks []netip.Prefix, address netip.Addr) bool {
 }
 
 // checkPod checks the mirror pods that a kubelet creates for its static pods, and the addresses in
-// the pod status. Services, routes and network policies use pod labels and addresses.
+// the pod status. The checks are necessary because services, routes and network policies use pod
+// labels and addresses.
 func (p *claims) checkPod(ctx context.Context, node string, a admission.Attributes) error {
 	pod, ok := a.GetObject().(*corev1.Pod)
 	if !ok {
@@ -222,8 +223,9 @@ func (p *claims) checkPod(ctx context.Context, node string, a admission.Attribut
 		}
 		old = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: pod.Annotations}}
 	}
-	// The kubelet changes only the status. Users and controllers rely on the metadata: a finalizer
-	// would keep the pod, and its project, after the host has been removed.
+	// Reject changes to the metadata, which a kubelet never makes, because users and controllers
+	// rely on the metadata. For example, a finalizer would keep the pod, and its project, after the
+	// host has been removed.
 	if !slices.Equal(pod.Finalizers, old.Finalizers) || !maps.Equal(pod.Annotations, old.Annotations) {
 		return errors.New("metadata: a node cannot change the finalizers and annotations of its pods")
 	}

@@ -114,7 +114,7 @@ func TestNewNodeHasNoSubnet(t *testing.T) {
 	node := joinedNode("second", "", "192.0.2.2")
 	node.Finalizers, node.Spec.PodCIDRs, node.Spec.Unschedulable = nil, nil, true
 	expectRefusal(t, p.validate(t, "second", "nodes", nil, node), "")
-	node.Labels = map[string]string{"team": "a"} // kubeletArguments.node-labels
+	node.Labels = map[string]string{"team": "a"} // set by kubeletArguments.node-labels
 	expectRefusal(t, p.validate(t, "second", "nodes", nil, node), "")
 	node.Spec.PodCIDR, node.Spec.PodCIDRs = "10.132.1.0/24", []string{"10.132.1.0/24"}
 	expectRefusal(t, p.validate(t, "second", "nodes", nil, node), "spec.podCIDRs")

@@ -99,7 +99,7 @@ func (b bearer) AuthenticateRequest(r *http.Request) (*authenticator.Response, b
 	}
 	info := infoOf(secret)
 	if info.Role != join.RoleNode {
-		return nil, false, nil // a master issues its certificates itself
+		return nil, false, nil // masters issue their own certificates
 	}
 	if len(info.Nodes) >= info.Uses {
 		hosts, err := b.register.read(r.Context())

@@ -47,7 +47,7 @@ type fixture struct {
 	register  register
 	authority []byte
 	signer    *x509.Certificate
-	key       *ecdsa.PrivateKey // of the signer
+	key       *ecdsa.PrivateKey // the signer's key
 }
 
 func newFixture(t *testing.T) fixture {
@@ -92,7 +92,7 @@ func (f fixture) createToken(t *testing.T, valid time.Duration) join.Token {
 	return f.createTokenWith(t, TokenInfo{Role: join.RoleNode, Group: "infra", Uses: 1, Expiry: time.Now().Add(valid)})
 }
 
-// createTokenWith stores a token.
+// createTokenWith stores a token with the given properties.
 func (f fixture) createTokenWith(t *testing.T, info TokenInfo) join.Token {
 	t.Helper()
 	token, err := join.New(f.authority)

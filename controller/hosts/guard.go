@@ -145,9 +145,9 @@ func (h Host) rejects(cert *x509.Certificate) bool {
 	return h.removed() || h.Removed != nil && cert.NotBefore.Add(backdating).Before(h.Joined.Time)
 }
 
-// isIssued reports whether the cluster has issued a certificate. The guard runs before
-// authentication, and anyone can create a certificate with the name of a removed host. Requests
-// with such certificates must not make requests from other hosts wait for etcd.
+// isIssued reports whether the cluster has issued a certificate. The check is necessary because the
+// guard runs before authentication, and anyone can create a certificate with the name of a removed
+// host. Requests with such certificates must not make requests from other hosts wait for etcd.
 func (g *guard) isIssued(cert *x509.Certificate) bool {
 	data, err := g.authority()
 	if err != nil {

@@ -114,7 +114,8 @@ func Masters(ctx context.Context, client kubernetes.Interface) (map[string]strin
 			return nil, fmt.Errorf("read address of master %q: %w", name, err)
 		}
 		masters[name] = host.Address
-		// The address of a restored master can differ from the register's.
+		// Prefer the Node's address, because the address of a restored master can differ from the
+		// register's.
 		if address := nodeaddress.Internal(node, netip.Addr.Is4); address.IsValid() {
 			masters[name] = address.String()
 		}

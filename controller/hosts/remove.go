@@ -34,8 +34,8 @@ const (
 	drainInterval = time.Second
 	// drainTimeout is the maximum duration of a drain if an administrator deletes the Node.
 	drainTimeout = time.Minute
-	// voidDelay is how long it takes until all API servers reject the certificates of a removed host.
-	// It allows for times in whole seconds and for an in-flight request.
+	// voidDelay is how long it takes until all API servers reject the certificates of a removed
+	// host. It includes a margin for times in whole seconds and for an in-flight request.
 	voidDelay = 4 * refreshInterval
 )
 
@@ -96,7 +96,8 @@ func (r *remover) adopt(ctx context.Context, node *corev1.Node, host Host) error
 	return r.patch(ctx, node.Name, map[string]any{"metadata": metadata})
 }
 
-// leave drains a node, and deletes the node when all its pods that can be evicted are gone.
+// leave drains a node. When all its pods that can be evicted have terminated, leave deletes the
+// Node.
 func (r *remover) leave(ctx context.Context, node *corev1.Node) error {
 	empty, err := r.drain(ctx, node)
 	if err != nil {
@@ -184,8 +185,8 @@ func (r *remover) cancelRequests(ctx context.Context, name string) error {
 	return nil
 }
 
-// drain cordons a node and evicts its pods. It reports whether all pods that can be evicted are
-// gone.
+// drain cordons a node and evicts its pods. It reports whether all pods that can be evicted have
+// terminated.
 func (r *remover) drain(ctx context.Context, node *corev1.Node) (empty bool, err error) {
 	if !node.Spec.Unschedulable {
 		if err := r.patch(ctx, node.Name, map[string]any{"spec": map[string]any{"unschedulable": true}}); err != nil {

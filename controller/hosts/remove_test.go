@@ -150,7 +150,8 @@ func TestDeletedNodeIsRecordedAsRemoved(t *testing.T) {
 }
 
 // TestHostCanBeRemovedInSameSecondAsJoin checks that a host loses its certificates even if it is
-// removed in the same second in which it joined. The recorded times are in whole seconds.
+// removed in the second in which it joined. In this case, the recorded times are equal, because
+// they are in whole seconds.
 func TestHostCanBeRemovedInSameSecondAsJoin(t *testing.T) {
 	r := newRemoval(t)
 	// The host is removed before the next second starts.

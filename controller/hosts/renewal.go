@@ -15,8 +15,9 @@ import (
 	"github.com/slipway-platform/slipway/pki/join"
 )
 
-// describe describes the cluster to a host that has already joined as a node. Its client
-// certificate authenticates the host. The guard has already rejected certificates of removed hosts.
+// describe returns the cluster's description for a host that has already joined as a node. The host
+// authenticates with its client certificate. The guard has already rejected the certificates of
+// removed hosts.
 func (d *door) describe(ctx context.Context, connection *tls.ConnectionState, node string) (*join.Response, error) {
 	refusal := Refuse("the host needs a token, or the certificate of node %s; create a token with `slipway token create` on a master", node)
 	if connection == nil || len(connection.PeerCertificates) == 0 {
@@ -39,8 +40,8 @@ func (d *door) describe(ctx context.Context, connection *tls.ConnectionState, no
 	return &response, err
 }
 
-// unknownNode returns the error for a host that the cluster does not know, for instance because it
-// joined after the backup from which the cluster was restored.
+// unknownNode returns the error for a host without an entry in the register. For example, the host
+// might have joined after the backup from which the cluster was restored.
 func unknownNode(node string) Refusal {
 	return Refuse("the cluster has no host %s; run `slipway leave --force` on the host, and let it join with a new token", node)
 }
@@ -75,7 +76,7 @@ func CheckNode(ctx context.Context, client kubernetes.Interface, node string) er
 	return nil
 }
 
-// isForNode reports whether a token is for the host of an existing node.
+// isForNode reports whether the token with the given ID is for the host of the given node.
 func (t Tokens) isForNode(ctx context.Context, id, node string) (bool, error) {
 	secret, err := t.Client.CoreV1().Secrets(namespace).Get(ctx, secretName(id), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -31,7 +31,7 @@ const (
 	roleKey  = "slipway-role"
 	groupKey = "slipway-group"
 	usesKey  = "slipway-uses"
-	// nodeKey contains the name of an existing node whose host gets new certificates, or "".
+	// nodeKey contains the name of an existing node whose host receives new certificates, or "".
 	nodeKey = "slipway-node"
 	// noRouterKey contains "true" if hosts receive no router credentials.
 	noRouterKey = "slipway-no-router"
@@ -45,8 +45,8 @@ const (
 type TokenInfo struct {
 	ID, Role, Group string
 	Expiry          time.Time
-	// Node is the name of an existing node. Only the host of this node can use the token, and it gets
-	// new certificates. If Node is "", the token is for new hosts.
+	// Node is the name of an existing node. Only the host of this node can use the token, and
+	// receives new certificates. If Node is "", the token is for new hosts.
 	Node string
 	// NoRouter means that the hosts run no router and receive no router credentials.
 	NoRouter bool
@@ -219,7 +219,7 @@ func infoOf(secret *corev1.Secret) TokenInfo {
 
 func nodesOf(secret *corev1.Secret) map[string]string {
 	nodes := map[string]string{}
-	_ = json.Unmarshal(secret.Data[nodesKey], &nodes) // the key is missing, or setNodes wrote it
+	_ = json.Unmarshal(secret.Data[nodesKey], &nodes) // fails only if the key is missing
 	return nodes
 }
 

@@ -143,7 +143,7 @@ func (l *loop) ensureAddress(ctx context.Context, key controller.Key, service *c
 		requested, _ := netip.ParseAddr(service.Spec.LoadBalancerIP) // an invalid address is ignored
 		if address = l.pool.allocate(key, requested); !address.IsValid() {
 			l.events.Eventf(service, corev1.EventTypeWarning, RangeFull, "No address of the ingress range %s is free.", l.pool.network)
-			return nil // release enqueues it again
+			return nil // release enqueues the service again
 		}
 		ingress := []corev1.LoadBalancerIngress{{IP: address.String()}}
 		updated, err := l.patch(ctx, service, map[string]any{"status": map[string]any{"loadBalancer": map[string]any{"ingress": ingress}}}, "status")

@@ -70,7 +70,7 @@ func (c cluster) waitForAddresses(name, want string) {
 	}, want)
 }
 
-// waitForEvent waits for an event.
+// waitForEvent waits until a service has an event with the given reason.
 func (c cluster) waitForEvent(name, reason string) {
 	c.Helper()
 	eventually.True(c, "event "+reason+" of "+name, func() bool {

@@ -59,7 +59,7 @@ func (p *pool) claim(key controller.Key, address netip.Addr) bool {
 // services.
 func (p *pool) allocate(key controller.Key, requested netip.Addr) netip.Addr {
 	if existing := p.addresses[key]; existing.IsValid() {
-		return existing // was allocated but not written
+		return existing // allocated earlier, but not written yet
 	}
 	if requested.IsValid() && p.claim(key, requested) {
 		return requested
@@ -76,7 +76,8 @@ func (p *pool) allocate(key controller.Key, requested netip.Addr) netip.Addr {
 	}
 }
 
-// next returns the next address. It wraps around at the end of the network.
+// next returns the address that follows the given address. It wraps around at the end of the
+// network.
 func (p *pool) next(address netip.Addr) netip.Addr {
 	if next := address.Next(); p.network.Contains(next) {
 		return next

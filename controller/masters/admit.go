@@ -58,7 +58,7 @@ func initialCluster(members []etcdmember.Member, newName, newURL string) string 
 			name = newName
 		}
 		if name == "" {
-			name = fmt.Sprintf("%x", m.ID) // it has not started yet either
+			name = fmt.Sprintf("%x", m.ID) // this member has not started yet either
 		}
 		list = append(list, name+"="+m.PeerURL)
 	}

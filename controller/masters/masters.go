@@ -131,7 +131,7 @@ func (m *Membership) observe(ctx context.Context, members []etcdmember.Member, n
 		status, err := m.Members.Status(ctx, member.ClientURL)
 		cancel()
 		if err != nil {
-			continue // the member is down, which its progress shows
+			continue // a member that is down makes no progress
 		}
 		indexes[member.ID] = status.Index
 		if !member.Learner {
@@ -158,7 +158,7 @@ func (m *Membership) observe(ctx context.Context, members []etcdmember.Member, n
 	return learners
 }
 
-// expelled returns the learners to remove because they make no progress.
+// expelled returns the learners that must be removed because they make no progress.
 func expelled(learners []learner, now time.Time) []learner {
 	return slices.DeleteFunc(slices.Clone(learners), func(l learner) bool {
 		limit := stallLimit

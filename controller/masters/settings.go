@@ -87,7 +87,7 @@ func (s *Settings) compare(ctx context.Context) (string, error) {
 	for _, node := range slices.Sorted(maps.Keys(data)) {
 		var others map[string]string
 		if err := json.Unmarshal([]byte(data[node]), &others); err != nil {
-			continue // a master of another version wrote the value
+			continue // a master with another version wrote the value
 		}
 		if keys := s.Differences(s.Values, others); len(keys) > 0 {
 			texts = append(texts, fmt.Sprintf("master-config.yaml differs from that of master %s: %s; make them equal and restart both", node, strings.Join(keys, ", ")))

@@ -68,7 +68,7 @@ func (f SharedFile) write(content []byte) error {
 // Name returns the component's name.
 func (*SharedFiles) Name() string { return "shared-files" }
 
-// Run writes files until ctx is done.
+// Run writes the files that other masters have stored, until ctx is done.
 func (f *SharedFiles) Run(ctx context.Context, ready func()) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(f.Client, filesResync, informers.WithNamespace(metav1.NamespaceSystem),
 		informers.WithTweakListOptions(func(options *metav1.ListOptions) {

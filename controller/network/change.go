@@ -26,9 +26,9 @@ func InForce(ctx context.Context, client networkclient.Interface, configured net
 }
 
 // rejection returns the reason why the configured networks cannot replace the current networks, or
-// "". Hosts keep their subnets, so each subnet that is part of a network must remain part of one.
-// If pods have IPv6 addresses, the subnet must also keep its number, from which these addresses are
-// derived.
+// "". Hosts keep their subnets, so each subnet in a current network must also be in a configured
+// network. If pods have IPv6 addresses, the subnet must also keep its number, from which these
+// addresses are derived.
 func (c *Controllers) rejection(current *networkv1.ClusterNetwork, hosts []*networkv1.HostSubnet) string {
 	former := networksOf(current)
 	var problems []string

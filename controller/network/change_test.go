@@ -106,7 +106,7 @@ func TestNetworksInUseStayInForce(t *testing.T) {
 		if !inForce(before)() || inForce(after)() {
 			c.Error("the configured networks are in force")
 		}
-		c.node("three", "192.0.2.3", "") // gets no subnet of a network that is not in force
+		c.node("three", "192.0.2.3", "") // gets no subnet from a network that is not in force
 		c.must(c.kube.CoreV1().Nodes().Delete(c.Context(), "two", metav1.DeleteOptions{}))
 		eventually.True(c, "networks", inForce(after))
 		eventually.Equal(c, "note", note, "")

@@ -115,10 +115,10 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 	manager := controller.Manager{
 		{Name: "cluster network", Workers: 1, Reconcile: c.reconcileNetwork, Watches: []controller.Watch{
 			{Informer: objects.ClusterNetworks().Informer()},
-			// Every cluster has this namespace, so its event creates the ClusterNetwork if it does
-			// not exist.
+			// Every cluster has this namespace, so its event causes the ClusterNetwork to be
+			// created.
 			{Informer: namespaces.Informer(), Keys: onlyDefault},
-			// If the networks are rejected, the removal of a host can change that.
+			// The removal of a host can make rejected networks acceptable.
 			{Informer: objects.HostSubnets().Informer(), Keys: always, Changed: subnetChanged},
 		}},
 		// Use one worker each, because allocations are not locked.
@@ -159,7 +159,7 @@ func nodeChanged(old, new any) bool {
 }
 
 // reconcileNetwork creates or updates the "default" ClusterNetwork. If hosts need the current
-// networks, it keeps them, and so do the nodes (see InForce).
+// networks, it keeps them, and nodes continue to use them (see InForce).
 func (c *Controllers) reconcileNetwork(ctx context.Context, key controller.Key) error {
 	if key.Name != networkv1.ClusterNetworkDefault {
 		return nil

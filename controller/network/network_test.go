@@ -25,7 +25,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// cluster contains the default project. It runs the component until stop is called.
+// cluster is a cluster that contains the default project. It runs the component until stop is
+// called.
 type cluster struct {
 	*testing.T
 	kube    *fake.Clientset
@@ -133,11 +134,11 @@ func TestProjectsGetNetworkIDs(t *testing.T) {
 		c.ids("a=10 b=10 c=12 default=0")
 		c.deleteProject("a")
 		c.ids("b=10 c=12 default=0")
-		c.project("d") // 10 is in use, and 11 is free
+		c.project("d") // ID 10 is in use, and ID 11 is free
 		c.ids("b=10 c=12 d=11 default=0")
 		c.request("c", "global:")
 		c.ids("b=10 c=0 d=11 default=0")
-		c.request("b", "isolate") // is already isolated
+		c.request("b", "isolate") // project b is already isolated
 		c.ids("b=10 c=0 d=11 default=0")
 		c.request("c", "isolate")
 		c.ids("b=10 c=12 d=11 default=0")
@@ -148,7 +149,7 @@ func TestProjectsGetNetworkIDs(t *testing.T) {
 	c.project("e")
 	c.request("c", "join:default")
 	c.run("after a restart", func(c *cluster) {
-		// The changes are processed in queue order.
+		// Wait until the changes have been processed, in the order of the queue.
 		eventually.True(c, "network IDs", func() bool {
 			list, err := c.network.NetworkV1().NetNamespaces().List(context.Background(), metav1.ListOptions{})
 			return err == nil && len(list.Items) == 3
@@ -299,7 +300,7 @@ func TestOrderOfSubnets(t *testing.T) {
 	for _, tt := range []struct {
 		cidr     string
 		hostBits int
-		want     map[int]string // by number
+		want     map[int]string // subnets by number
 	}{
 		// This is the example in the guide.
 		{"10.1.0.0/16", 6, map[int]string{0: "10.1.0.0/26", 1: "10.1.1.0/26", 255: "10.1.255.0/26", 256: "10.1.0.64/26", 257: "10.1.1.64/26", 1023: "10.1.255.192/26"}},

@@ -121,7 +121,7 @@ func (h *hostSubnets) others(ctx context.Context) (cidrs []string, err error) {
 func (h *hostSubnets) describe(ctx context.Context, node *corev1.Node, existing *networkv1.HostSubnet) error {
 	address := addressOf(node)
 	if address == "" {
-		return nil // the kubelet reports it later
+		return nil // the kubelet reports the address later
 	}
 	desired := &networkv1.HostSubnet{Host: node.Name, HostIP: address, Subnet: node.Spec.PodCIDR}
 	desired.Name, desired.Annotations = node.Name, map[string]string{networkv1.NodeUIDAnnotation: string(node.UID)}
@@ -144,7 +144,7 @@ func (h *hostSubnets) describe(ctx context.Context, node *corev1.Node, existing 
 	changed := existing.DeepCopy()
 	changed.HostIP = address
 	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, networkv1.NodeUIDAnnotation, string(node.UID))
-	if second.IsValid() { // otherwise, the kubelet might report it later
+	if second.IsValid() { // otherwise, the kubelet might report the address later
 		metav1.SetMetaDataAnnotation(&changed.ObjectMeta, dualstack.HostAnnotation, second.String())
 	}
 	if equality.Semantic.DeepEqual(existing, changed) {
@@ -218,7 +218,7 @@ func free(networks []dualstack.Network, used []string) (netip.Prefix, error) {
 	}
 	var full []string
 	for _, network := range networks {
-		var irregular []netip.Prefix // of another size
+		var irregular []netip.Prefix // subnets of other sizes
 		for prefix := range taken {
 			if prefix.Overlaps(network.Prefix) && prefix.Bits() != 32-network.HostBits {
 				irregular = append(irregular, prefix)

@@ -142,7 +142,7 @@ func (r *rollout) next(ctx context.Context, nodes []*corev1.Node, desired, hash 
 		named := node.Annotations[nodegroup.DesiredAnnotation] == desired
 		switch {
 		case node.Annotations[nodegroup.HashAnnotation] == hash:
-			if !named { // after a rejection, the ConfigMap has the previous content again
+			if !named { // after a rejection, the previous content was restored
 				return r.annotate(ctx, node, desired)
 			}
 		case node.Annotations[nodegroup.RefusedAnnotation] == hash:

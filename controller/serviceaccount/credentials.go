@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/registry/registryname"
 )
 
-// The service of the integrated registry.
+// Namespace and name of the integrated registry's service.
 const (
 	registryNamespace = registryname.Namespace
 	registryName      = registryname.Service

@@ -34,7 +34,7 @@ func (s *Secrets) reconcile(ctx context.Context, key controller.Key) error {
 	}
 	token, err := s.ensureToken(ctx, account)
 	if err != nil || token == nil || len(token.Data[corev1.ServiceAccountTokenKey]) == 0 {
-		return ignoreExpected(err) // the filled token enqueues the account again
+		return ignoreExpected(err) // the account is enqueued when the token is filled in
 	}
 	credentials, err := s.ensureCredentials(ctx, account, token)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Secrets) find(ctx context.Context, informer cache.SharedIndexInformer, 
 }
 
 // preferred returns the secret with the lowest rank. If several secrets have the same rank,
-// preferred returns the first one by name.
+// preferred returns the secret whose name sorts first.
 func preferred(account *corev1.ServiceAccount, secrets []*corev1.Secret, is func(*corev1.Secret) bool) *corev1.Secret {
 	fitting := slices.DeleteFunc(slices.Clone(secrets), func(secret *corev1.Secret) bool { return !is(secret) })
 	if len(fitting) == 0 {
@@ -153,7 +153,7 @@ func generateName(account *corev1.ServiceAccount, kind string) string {
 	return account.Name[:min(len(account.Name), longest-len(kind))] + kind
 }
 
-// updateReferences makes a service account reference the secrets, and removes references to
+// updateReferences adds references to the secrets to a service account. It removes references to
 // outdated credentials.
 func (s *Secrets) updateReferences(ctx context.Context, account *corev1.ServiceAccount, token, credentials string) error {
 	stale := func(name string) bool {

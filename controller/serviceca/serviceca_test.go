@@ -48,7 +48,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	return c
 }
 
-// sign creates a new signer.
+// sign creates a signer that is valid until the given time, and replaces the signer's files.
 func (c *cluster) sign(name string, until time.Time) {
 	c.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -62,7 +62,7 @@ func (s *signer) issue(hosts []string) (*certificate, error) {
 		return nil, fmt.Errorf("choose serial number: %w", err)
 	}
 	template := &x509.Certificate{
-		// The signer's own certificate has the serial number 1.
+		// Skip 0, and 1, which is the serial number of the signer's own certificate.
 		SerialNumber: serial.Add(serial, big.NewInt(2)),
 		DNSNames:     hosts, NotBefore: s.now.Add(-time.Hour), NotAfter: s.now.Add(lifetime),
 		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,

@@ -44,7 +44,7 @@ func (r reader) add(resource, kind, name string, annotations map[string]any, rep
 	}
 }
 
-// state returns an object's replica count and whether the object is idle.
+// state returns an object's replica count, and whether the object is idle, as text.
 func (r reader) state(resource, name string) string {
 	r.t.Helper()
 	object, err := r.in(resource).Get(r.t.Context(), name, metav1.GetOptions{})

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Server stores objects.
+// Server is an in-memory API server.
 type Server struct {
 	// WriteTime is added to the duration of every write, like etcd's disk latency. Set it before
 	// the first request.
@@ -160,7 +160,7 @@ func parse(r *http.Request) (t target, ok bool) {
 	return t, true
 }
 
-// ServeHTTP handles a request.
+// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t, ok := parse(r)
 	if !ok {

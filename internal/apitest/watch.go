@@ -68,7 +68,7 @@ func (s *Server) next(ctx context.Context, t target, since int64,
 	}
 }
 
-// wake makes every watch check whether it must end.
+// wake causes each watch to check whether it must end.
 func (s *Server) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -85,8 +85,8 @@ func (e *Extractor) permissions(mode fs.FileMode) fs.FileMode {
 	return mode.Perm()
 }
 
-// localTarget reports whether a symbolic link points to something in the directory. A target can
-// contain ".." only at its beginning: after another link's name, ".." leads elsewhere.
+// localTarget reports whether a symbolic link points to a path in the directory. A target can
+// contain ".." only at its beginning, because after the name of another link, ".." leads elsewhere.
 func localTarget(name, target string) bool {
 	return target != "" && !strings.ContainsRune(target, '\\') && !path.IsAbs(target) &&
 		path.Clean(target) == strings.TrimSuffix(target, "/") &&

@@ -35,7 +35,8 @@ func writeSynced(path string, content []byte, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	// Chmod comes first: an orphaned file could have a mode that lets other users read a secret.
+	// Set the mode first, because the file of an earlier, killed Write might have a mode that lets
+	// other users read a secret.
 	err = f.Chmod(mode)
 	if err == nil {
 		_, err = f.Write(content)

@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// contentOf returns content that is so large that a kill interrupts a write, and that shows whether
-// a write is complete.
+// contentOf returns content that is large enough for a kill to interrupt a write, and that shows
+// whether a write is complete.
 func contentOf(n byte) []byte { return bytes.Repeat([]byte{n}, 1<<20) }
 
 func TestFileHasContentAndMode(t *testing.T) {
@@ -136,7 +136,7 @@ func TestFailureKeepsOldFile(t *testing.T) {
 	}
 }
 
-// full mounts a file system of 64 KiB.
+// full mounts a file system of 64 KiB, which a test can fill, and returns its directory.
 func full(t *testing.T, dir string) string {
 	t.Helper()
 	small := filepath.Join(dir, "small")

@@ -158,7 +158,7 @@ func (a *Appliance) Changes() []string {
 	return requests
 }
 
-// Names returns the full paths of a collection's objects, in order.
+// Names returns the full paths of a collection's objects, sorted.
 func (a *Appliance) Names(collection string) (names []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -188,7 +188,7 @@ func (a *Appliance) Attribute(collection, fullPath, name string) any {
 	return nil
 }
 
-// AttachProfile adds an administrator's client profile for a server name.
+// AttachProfile adds a client profile for a server name, as an administrator could.
 func (a *Appliance) AttachProfile(fullPath, serverName string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

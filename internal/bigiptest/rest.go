@@ -19,7 +19,7 @@ func refuse(status int, format string, args ...any) *rejection {
 	return &rejection{status, fmt.Sprintf(format, args...)}
 }
 
-// ServeHTTP serves the REST API.
+// ServeHTTP implements http.Handler. It serves the REST API.
 func (a *Appliance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

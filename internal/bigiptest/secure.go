@@ -79,7 +79,7 @@ type replay struct {
 // Read returns the data that was already read, and then the rest.
 func (r *replay) Read(into []byte) (int, error) { return r.reader.Read(into) }
 
-// readOnly ignores writes.
+// readOnly is a connection that ignores writes.
 type readOnly struct{ *replay }
 
 // Write discards the alert that an aborted handshake sends.

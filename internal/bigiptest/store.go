@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// object is an object in the configuration.
+// object is an object in the appliance's configuration, such as a pool.
 type object struct {
 	collection, fullPath string
 	attributes           map[string]any

@@ -5,7 +5,7 @@ package buildpod
 import "fmt"
 
 const (
-	// Image is the builder's image. Each node creates the image itself: no registry contains it.
+	// Image is the builder's image. Each node creates it, because no registry contains it.
 	Image = "localhost/slipway-builder:current"
 	// Program is the builder's path in Image.
 	Program = "/usr/bin/slipway-builder"
@@ -19,7 +19,7 @@ const (
 )
 
 const (
-	// WorkDir is the directory for sources, and for layers that no later build uses.
+	// WorkDir is the directory for sources, and for layers that later builds do not reuse.
 	WorkDir = "/var/lib/slipway-builder"
 	// CacheDir is the volume that contains layers and sources from earlier builds. Not every build
 	// has this volume.
@@ -27,7 +27,7 @@ const (
 	// SecretsDir contains the mounted secrets. OpenShift's custom builders expect this path and the
 	// names of the files in it.
 	SecretsDir = "/var/run/secrets/openshift.io"
-	// ConfigMapsDir contains the mounted config maps, also as in OpenShift's custom builders.
+	// ConfigMapsDir contains the mounted config maps. OpenShift's custom builders expect this path.
 	ConfigMapsDir = "/var/run/configs/openshift.io"
 )
 

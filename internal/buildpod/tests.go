@@ -18,7 +18,8 @@ type TestResults struct {
 	Failures []TestFailure
 }
 
-// TestFailure is a failed test. Its fields come from the program under test.
+// TestFailure is a failed test. Its fields are not trusted, because they come from the program
+// under test.
 type TestFailure struct {
 	// Suite is the test's class, or the file name of a report that cannot be read.
 	Suite, Name, Message string

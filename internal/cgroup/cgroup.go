@@ -153,8 +153,8 @@ func passDown(path string) error {
 	return nil
 }
 
-// inheritCpuset copies the parent's CPUs and memory nodes to each new cpuset. In cgroup v1, both
-// sets are initially empty, and no process can enter such a cgroup.
+// inheritCpuset copies the parent's CPUs and memory nodes to each new cpuset, because both sets are
+// initially empty in cgroup v1. No process can enter a cgroup with an empty set.
 func inheritCpuset(hierarchy, group string) error {
 	path := hierarchy
 	for name := range strings.SplitSeq(strings.Trim(group, "/"), "/") {
@@ -215,7 +215,7 @@ func Processes(group string) []int {
 	return pids
 }
 
-// view returns the directory of a hierarchy that contains all of a pod's processes.
+// view returns the directory of a hierarchy that contains the processes of all pods.
 func view() string {
 	if unified() {
 		return mountPoint

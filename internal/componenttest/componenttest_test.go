@@ -55,7 +55,7 @@ func good(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// The synctest bubble's clock advances without real waiting.
+// The tests run in a synctest bubble, whose fake clock advances without real waits.
 func TestRunReportsBrokenComponents(t *testing.T) {
 	broken := errors.New("broken")
 	tests := []struct {

@@ -1,5 +1,5 @@
 // Package coverage reads docs/coverage.tsv. Slipway is based on five documents. The file has one
-// row for each thing that they describe, with its state and the tests that prove it.
+// row for each feature that they describe, with its state and the tests that prove it.
 //
 // The file is tab-separated, with one header line, followed by one row per line.
 //
@@ -10,7 +10,7 @@
 // `test/scenario/boot.TestBoot`.
 package coverage
 
-// State is the extent to which Slipway supports what a row describes.
+// State is the extent to which Slipway supports the feature in a row.
 type State string
 
 // Possible states of a row.
@@ -36,7 +36,7 @@ type Row struct {
 	Name     string // name of the row, unique within the document, without white space
 	State    State
 	Proofs   []Proof // empty for rows that are open or retired
-	Note     string  // the requirement of the row, at most 100 characters
+	Note     string  // the row's requirement, at most 100 characters
 }
 
 // Proof identifies one test.

@@ -41,7 +41,7 @@ func CheckProofs(root, name string, rows []Row) error {
 // testPackage contains the tests in a folder's _test.go files.
 type testPackage struct {
 	tests   map[string]bool // names of test functions
-	strings map[string]bool // every string literal, in the spelling of subtest names
+	strings map[string]bool // all string literals, in the spelling of subtest names
 }
 
 func (p *testPackage) check(proof Proof) error {

@@ -15,7 +15,7 @@ type Reserve struct {
 	// Share is the minimum free space as a fraction of the disk's size, from 0 to 1.
 	Share float64
 	// Inodes is the minimum number of free inodes as a fraction of the disk's inodes, from 0 to 1.
-	// Small files use up inodes before bytes.
+	// This limit is necessary because small files use up inodes before bytes.
 	Inodes float64
 }
 

@@ -24,7 +24,7 @@ const HostAnnotation = "slipway.openshift.io/host-ipv6"
 type Networks struct {
 	// IPv4 lists the IPv4 networks in the order in which nodes get subnets.
 	IPv4 []Network
-	// IPv6 is the IPv6 network; optional.
+	// IPv6 is the IPv6 network. It is optional.
 	IPv6 Network
 }
 
@@ -100,7 +100,8 @@ func (n Networks) SubnetOf(pod netip.Addr) netip.Prefix {
 	return netip.Prefix{}
 }
 
-// Address returns the address that has the same number in second as address has in first.
+// Address maps an address from the network first to the network second. Both addresses have the
+// same offset from the beginning of their network.
 func Address(first, second netip.Prefix, address netip.Addr) netip.Addr {
 	return at(second, offset(first, address))
 }

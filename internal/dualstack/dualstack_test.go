@@ -21,7 +21,7 @@ func TestSubnetsAndAddressesHaveSameNumber(t *testing.T) {
 		"10.64.0.192/26": "fd01:0:0:120:3000::/68",
 		"10.65.0.0/24":   "fd01:0:0:120:4000::/68",
 		"10.65.255.0/24": "fd01:0:0:130:3000::/68",
-		// Not node subnets.
+		// These are not node subnets.
 		"10.128.0.0/24": "invalid Prefix",
 		"10.64.0.0/24":  "invalid Prefix",
 		"10.132.0.0/23": "invalid Prefix",

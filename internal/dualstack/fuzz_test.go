@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// FuzzSubnet verifies that hosts have different IPv6 subnets, and that these are part of the IPv6
-// network, whatever the networks are.
+// FuzzSubnet verifies that hosts have different IPv6 subnets within the IPv6 network, for any
+// configured networks.
 func FuzzSubnet(f *testing.F) {
 	f.Add("10.128.0.0/14", 9, "10.64.0.0/16", 8, "fd01::/48", 64, "10.128.2.0/23", "10.64.3.0/24")
 	f.Add("0.0.0.0/0", 2, "10.64.0.0/30", 40, "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ff00/120", 1, "255.255.255.252/30", "0.0.0.0/30")

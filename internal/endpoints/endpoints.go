@@ -1,6 +1,6 @@
 // Package endpoints restricts which service endpoints a process on the host connects to on behalf
-// of users. A connection from the host can reach ports that other clients cannot reach, and servers
-// that trust every client on the host.
+// of users. The restrictions are necessary because a connection from the host can reach ports that
+// other clients cannot reach, and servers that trust every client on the host.
 package endpoints
 
 import (
@@ -12,9 +12,9 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// The controllers of Kubernetes that create EndpointSlices and Endpoints for services with a
-// selector. The labels discoveryv1.LabelManagedBy and ManagedBy contain their names. Kubernetes
-// does not export these constants.
+// Names of the Kubernetes controllers that create EndpointSlices and Endpoints for services with a
+// selector. The labels discoveryv1.LabelManagedBy and ManagedBy contain these names. The constants
+// are defined here because Kubernetes does not export them.
 const (
 	SliceController = "endpointslice-controller.k8s.io"
 	Controller      = "endpoint-controller"

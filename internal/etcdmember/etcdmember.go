@@ -64,7 +64,7 @@ var (
 	ErrNotFound = errors.New("the cluster has no such member")
 )
 
-// local returns a connection to the socket.
+// local connects to etcd through the socket. The caller must close the client.
 func (c Client) local() (*clientv3.Client, error) {
 	return connect(clientv3.Config{Endpoints: []string{"unix://" + c.Socket}})
 }
@@ -185,7 +185,7 @@ func (c Client) Promote(ctx context.Context, id uint64) error {
 	return nil
 }
 
-// Remove removes a member.
+// Remove removes a member from the cluster.
 func (c Client) Remove(ctx context.Context, id uint64) error {
 	client, err := c.local()
 	if err != nil {

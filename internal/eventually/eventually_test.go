@@ -34,7 +34,7 @@ func failure(t *testing.T, test func(testing.TB)) string {
 	return r.message
 }
 
-// The synctest bubble's clock advances without real waiting.
+// The tests run in a synctest bubble, whose fake clock advances without real waits.
 func TestWaiting(t *testing.T) {
 	after := func(d time.Duration) func() bool {
 		start := time.Now()

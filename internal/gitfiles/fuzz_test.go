@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// packWith returns a pack with objects. Each object consists of a type and content.
+// packWith returns a pack with the given objects. The first byte of each object is its type, and
+// the other bytes are its content.
 func packWith(objects ...[]byte) []byte {
 	pack := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(len(objects)))
 	for _, object := range objects {

@@ -107,7 +107,7 @@ func TestFilesAreListedAtEveryPlaceOfRepository(t *testing.T) {
 	}
 }
 
-// A tree with many entries is stored as a delta against another tree if the objects are packed.
+// If objects are packed, a tree with many entries is stored as a delta against another tree.
 func TestTreesStoredAsDeltasAreListed(t *testing.T) {
 	r := newRepositories(t)
 	files := map[string]string{}

@@ -83,7 +83,7 @@ type sideband struct {
 	rest  []byte
 }
 
-// Read reads part of the pack.
+// Read implements io.Reader.
 func (s *sideband) Read(p []byte) (int, error) {
 	for len(s.rest) == 0 {
 		line, err := s.lines.next()

@@ -33,8 +33,8 @@ const (
 // pack reads a pack's objects in order.
 type pack struct {
 	reader *counter
-	// byOffset and byHash contain the trees read so far. Later trees can be stored as deltas against
-	// them.
+	// byOffset and byHash contain the trees read so far, because later trees can be stored as
+	// deltas against them.
 	byOffset map[int64][]byte
 	byHash   map[string][]byte
 	kept     int
@@ -48,7 +48,8 @@ type counter struct {
 	offset int64
 }
 
-// ReadByte makes the decompressor read single bytes, so that it does not read into the next object.
+// ReadByte implements io.ByteReader, so that the decompressor reads single bytes and does not read
+// into the next object.
 func (c *counter) ReadByte() (byte, error) {
 	b, err := c.Reader.ReadByte()
 	if err == nil {
@@ -124,7 +125,7 @@ func (p *pack) next() (kind int, content []byte, err error) {
 	default:
 		return 0, nil, errProtocol
 	}
-	// If the delta's base is not a known tree, the delta is for a file. Discard it.
+	// If the delta's base is not a known tree, discard the object, because the delta is for a file.
 	if kind != commitType && kind != treeType && base == nil {
 		return kind, nil, p.discard(size)
 	}

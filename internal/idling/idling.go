@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Annotations.
+// Annotations of idle services and of the resources that they scale.
 const (
 	// IdledAt is set on idle services, their endpoints and their scaled resources. It contains the
 	// time when the service was idled, in RFC 3339 format.

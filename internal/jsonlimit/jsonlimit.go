@@ -51,7 +51,7 @@ type reader struct {
 	counter Counter
 }
 
-// Read reads a piece and counts its values.
+// Read implements io.Reader. It counts the values in each piece that it reads.
 func (r *reader) Read(p []byte) (int, error) {
 	n, err := r.text.Read(p)
 	if r.counter.Count(p[:n]) > r.limit {

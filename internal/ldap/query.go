@@ -10,7 +10,7 @@ import (
 	"github.com/go-ldap/ldap/v3"
 )
 
-// Query selects entries.
+// Query selects entries in an LDAP directory.
 type Query struct {
 	// BaseDN is the entry at which the search starts.
 	BaseDN string

@@ -28,8 +28,8 @@ func TestProgramRunsAfterRelease(t *testing.T) {
 	}
 }
 
-// The kernel keeps pages that several processes have mapped, so the other process runs a copy. The
-// copy is on a disk, because the kernel would also keep the pages of a tmpfs.
+// The kernel keeps pages that several processes have mapped, so the other process runs a copy of
+// the test binary. The copy is on a disk, because the kernel would also keep the pages of a tmpfs.
 func TestOtherProcessRunsAfterRelease(t *testing.T) {
 	if os.Getenv("ECHO") != "" {
 		_, _ = io.Copy(os.Stdout, os.Stdin)

@@ -10,7 +10,7 @@ import (
 // times Go's default of 4 MiB. Most commands exit before that.
 const firstTarget = 800
 
-// usualTarget is Go's default.
+// usualTarget is Go's default for the garbage collection target, in percent.
 const usualTarget = 100
 
 // DelayCollection delays the first garbage collection of a short-lived process until the heap is

@@ -1,6 +1,6 @@
-// Package netnamespace runs functions in network namespaces: those of pods, and unnamed namespaces
-// that it creates for tests and benchmarks. A namespace exists until its last process has exited
-// and its last file is closed.
+// Package netnamespace runs functions in network namespaces: the namespaces of pods, and unnamed
+// namespaces that it creates for tests and benchmarks. A namespace exists until its last process
+// has exited and its last file is closed.
 package netnamespace
 
 import (

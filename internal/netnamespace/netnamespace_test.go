@@ -20,8 +20,8 @@ func TestSocketsBelongToNamespace(t *testing.T) {
 		}
 		namespaces[i] = n
 	}
-	// Each namespace has a listener with the same address and port. Only one of them accepts the
-	// connection.
+	// Use the same address and port for a listener in each namespace. Only one of the listeners
+	// accepts the connection.
 	for _, n := range namespaces {
 		listener, err := n.Listen("tcp", "127.0.0.1:8443")
 		if err != nil {

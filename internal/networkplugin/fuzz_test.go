@@ -2,8 +2,7 @@ package networkplugin
 
 import "testing"
 
-// FuzzChange checks that each accepted annotation has a single meaning, even after it is written
-// again.
+// FuzzChange checks that parsing and formatting an accepted annotation does not change its meaning.
 func FuzzChange(f *testing.F) {
 	for _, text := range []string{"join:shop", "isolate", "global:", "join:a:b", ""} {
 		f.Add(text)

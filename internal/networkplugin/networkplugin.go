@@ -1,6 +1,6 @@
 // Package networkplugin defines the names of OpenShift 3's network plugins, which are the modes of
-// the pod network. It also defines two NetNamespace annotations. Administrators use one of them to
-// change a project's network. The other one contains the project's UID.
+// the pod network. It also defines two NetNamespace annotations. With the first annotation,
+// administrators change a project's network. The second annotation contains the project's UID.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Managing Networking. Names and
 // values match OpenShift 3.11's API.
@@ -31,7 +31,7 @@ const Default = NetworkPolicy
 // Names returns the names of all plugins.
 func Names() []string { return []string{Subnet, Multitenant, NetworkPolicy, CNI} }
 
-// Network IDs.
+// Values and limits of network IDs.
 const (
 	// GlobalID is the ID of the network that can reach all other networks.
 	GlobalID uint32 = 0
@@ -49,8 +49,8 @@ const (
 	ResolveAllowed    = "allowed-names"
 )
 
-// ProjectUIDAnnotation is the NetNamespace annotation that contains the project's UID. A project
-// with the same name that is created later has a different UID.
+// ProjectUIDAnnotation is the NetNamespace annotation that contains the project's UID. The UID
+// distinguishes the project from a later project with the same name.
 const ProjectUIDAnnotation = "slipway.openshift.io/project-uid"
 
 // BelongsTo reports whether a NetNamespace with the given annotations can belong to the project
@@ -64,7 +64,7 @@ func BelongsTo(annotations map[string]string, uid types.UID) bool {
 // Action is a type of change to a project's network.
 type Action string
 
-// Actions.
+// Changes that administrators can request for a project's network.
 const (
 	Join    Action = "join"    // share the network of another project
 	Isolate Action = "isolate" // use a separate network

@@ -59,7 +59,7 @@ func (s *Server) Start(t testing.TB) *httptest.Server {
 	return server
 }
 
-// ServeHTTP handles a request.
+// ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch response, ok := s.API[r.URL.Path]; {
 	case r.URL.Path == s.Authorize:
@@ -158,7 +158,7 @@ func (s *Server) idToken(host, nonce string) (string, error) {
 
 const keyBits = 2048
 
-// signingKey returns the server's own key.
+// signingKey returns the server's own key. The first call creates the key.
 func (s *Server) signingKey() (key *rsa.PrivateKey, err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

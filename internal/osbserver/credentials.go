@@ -7,7 +7,7 @@ import (
 
 // RequireCredentials returns a filter that responds with 401 to requests without credentials for
 // the paths below root, as the Open Service Broker API requires. Without the filter, the API server
-// would respond with 403, because it authorizes such requests as those of an anonymous user.
+// would respond with 403, because it authorizes such requests as requests from an anonymous user.
 func RequireCredentials(root string) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,7 @@ import (
 )
 
 // FuzzOriginator verifies that a platform without permission to impersonate users cannot specify a
-// reserved user name, or groups other than those of every logged-in user.
+// reserved user name, or groups other than the groups of every logged-in user.
 func FuzzOriginator(f *testing.F) {
 	for _, seed := range []string{
 		`{"username": "alice", "groups": ["system:authenticated"]}`, `{"username": "alice", "groups": ["system:masters"]}`, `{"username": "system:admin"}`,

@@ -60,8 +60,8 @@ const Platform = "kubernetes"
 // reserved is the name prefix of users and groups that the platform grants permissions to.
 const reserved = "system:"
 
-// scopesKey is the extra key that contains a token's scopes. Setting scopes can only reduce
-// permissions.
+// scopesKey is the extra key that contains a token's scopes. Every caller may set it, because
+// scopes can only reduce permissions.
 const scopesKey = "scopes.authorization.openshift.io"
 
 // mayName returns an error if a caller may not specify an originator. A caller with the platforms'

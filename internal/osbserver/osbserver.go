@@ -72,15 +72,15 @@ func Code(err error) (code int, kind string) {
 
 // APIVersion is the supported version of the Open Service Broker API, and VersionHeader is the
 // request and response header that contains a version. olderVersion is the oldest accepted minor
-// version. Nothing that the brokers need has changed since that version.
+// version. It is accepted because nothing that the brokers need has changed since that version.
 const (
 	APIVersion    = "2.13"
 	VersionHeader = "X-Broker-API-Version"
 	olderVersion  = 7
 )
 
-// MaxBodyBytes is the maximum size of a request body, in bytes. The size limit on Secrets is the
-// same.
+// MaxBodyBytes is the maximum size of a request body, in bytes. It is the same as the size limit on
+// Secrets.
 const MaxBodyBytes = 1 << 20
 
 // Serve performs the checks that all requests require, calls handle, and writes the response.

@@ -47,7 +47,7 @@ const (
 	Password = "s3cret-of-broker"
 )
 
-// New returns a broker.
+// New returns a broker that offers the services "db" and "cloud".
 func New() *Broker {
 	return &Broker{instances: map[string]*resource{}, orders: map[string]int{}, deletions: map[string]int{}, Catalog: Services("db", "cloud")}
 }
@@ -100,9 +100,10 @@ func (b *Broker) Originators() []string {
 	return slices.Clone(b.users)
 }
 
-// ServeHTTP handles a request.
+// ServeHTTP implements http.Handler.
 func (b *Broker) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	// Read the body first, because only then can the server notice that a client has disconnected.
+	// Read the body first, because net/http detects that a client has disconnected only after the
+	// body has been read.
 	content, err := io.ReadAll(r.Body)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -273,7 +274,7 @@ func (b *Broker) SetVersion(version string) {
 	})
 }
 
-// sameOrder reports whether two requests have the same attributes.
+// sameOrder reports whether two requests have the same service, plan and parameters.
 func sameOrder(a, b map[string]any) bool {
 	order := func(body map[string]any) string {
 		text, _ := json.Marshal([]any{body["service_id"], body["plan_id"], body["parameters"]})

@@ -20,9 +20,9 @@ type Policy struct {
 	// Cluster contains the networks of the cluster's pods and services. Dialer does not connect to
 	// them.
 	Cluster []netip.Prefix
-	// Hosts, if set, returns the addresses of the cluster's hosts. Dialer does not connect to them.
-	// The check of this host's networks is not sufficient, because the networks of other hosts can
-	// differ.
+	// Hosts, if set, returns the addresses of the cluster's hosts, to which Dialer does not
+	// connect. The check of this host's networks is not sufficient, because the networks of other
+	// hosts can differ.
 	Hosts func() []netip.Addr
 	// AllowedNetworks contains networks that the administrator allows. They take precedence over
 	// every other rule.

@@ -24,7 +24,7 @@ func specialNetworks() []netip.Prefix {
 		"::/128",             // this host
 		"::1/128",            // loopback
 		"64:ff9b:1::/48",     // translation to IPv4 in a private network
-		"100::/64",           // discard
+		"100::/64",           // discard-only
 		"fe80::/10",          // link-local
 		"fec0::/10",          // site-local
 		"fd00:ec2::254/128",  // metadata service of a cloud

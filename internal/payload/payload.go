@@ -1,13 +1,12 @@
 // Package payload contains the small native programs that slipway starts, compressed inside the
 // slipway binary, and unpacks them for use.
 //
-// A node starts some of the programs often, or runs one process of them for each pod: containerd,
-// its shim, runc, the CNI plugin and pause. The slipway binary is too large for this purpose. It is
-// also too large for the supervisor, which runs as long as the host. The other programs are only
-// parts of images. For example, each deployment starts the deployer. The builder is a separate
-// program to keep BuildKit out of all other processes. hack/payload builds the programs into
-// files/. In a slipway binary that was compiled without this step, Unpack returns an error with the
-// remedy.
+// A node starts some of the programs often, or runs one process for each pod: containerd, its shim,
+// runc, the CNI plugin and pause. The slipway binary is too large for these purposes. It is also
+// too large for the supervisor, which runs as long as the host. The other programs are only parts
+// of images. For example, each deployment starts the deployer. The builder is a separate program to
+// keep BuildKit out of all other processes. hack/payload builds the programs into files/. In a
+// slipway binary that was compiled without this step, Unpack returns an error with the remedy.
 package payload
 
 import (

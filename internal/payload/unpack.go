@@ -49,7 +49,7 @@ func unpack(files fs.FS, dir string, names ...string) (string, error) {
 	defer unlock()
 
 	target := filepath.Join(dir, m.ID())
-	// If this fails, orphans only take up disk space, and the next start retries.
+	// Ignore the error, because orphans only take up disk space, and the next start tries again.
 	_ = removeStale(dir, m.ID())
 	if intact(target, m) {
 		return target, nil

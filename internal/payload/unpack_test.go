@@ -160,7 +160,8 @@ func assertClean(t *testing.T, dir string, versions int) {
 func TestOldVersionsAreRemovedUnlessInUse(t *testing.T) {
 	dir := t.TempDir()
 	old := mustUnpack(t, fakeFiles(t, "1"), dir)
-	// A script's process runs its interpreter, so use a real program.
+	// The process of a script executes the script's interpreter, so use a binary instead of a
+	// script.
 	sleep := filepath.Join(old.Dir, "sleep")
 	if err := copyFile("/bin/sleep", sleep); err != nil {
 		t.Fatal(err)

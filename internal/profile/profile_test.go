@@ -31,7 +31,7 @@ func TestProfilesOfProcess(t *testing.T) {
 		return info.Mode().Perm()
 	}, 0o600)
 
-	const compressed = "\x1f\x8b" // files for pprof are compressed
+	const compressed = "\x1f\x8b" // files for pprof have a gzip header
 	for name, test := range map[string]struct {
 		request Request
 		prefix  string

@@ -1,4 +1,4 @@
-// Package projectowner finds the projects of a user for limits that apply to all of a user's
+// Package projectowner finds a user's projects. It is used by limits that apply to all of a user's
 // projects together.
 package projectowner
 
@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// index is the name of the index of namespaces by owner.
+// index is the name of the index that maps owners to namespaces.
 const index = "project-owner"
 
 // Index adds an index by owner to a namespace informer, unless the informer already has one.

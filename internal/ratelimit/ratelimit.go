@@ -11,8 +11,8 @@ import (
 // Limiters contains a limiter for each key that was used recently. It is safe for concurrent use
 // after Rate and Burst have been set.
 type Limiters[K comparable] struct {
-	// For each key, Rate is the number of events per second, and Burst is the number of events that
-	// can happen at the same time.
+	// Rate is the number of events per second for each key, and Burst is the number of a key's
+	// events that can happen at the same time.
 	Rate  rate.Limit
 	Burst int
 

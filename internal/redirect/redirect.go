@@ -1,4 +1,4 @@
-// Package redirect checks where a login may redirect a browser afterwards.
+// Package redirect validates the path that a browser is redirected to after a login.
 package redirect
 
 import (

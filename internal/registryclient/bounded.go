@@ -26,7 +26,7 @@ type bounded struct {
 	account *Account
 }
 
-// RoundTrip sends a request.
+// RoundTrip implements http.RoundTripper.
 func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := b.RoundTripper.RoundTrip(request)
 	if err != nil {

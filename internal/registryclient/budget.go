@@ -13,7 +13,7 @@ const (
 	// 12 MB of manifests and configurations, with at most imageBytes per image. A larger number of
 	// images per import raises the limit, up to maxOwnerBytes.
 	defaultOwnerBytes, maxOwnerBytes, imageBytes = 12 << 20, 64 << 20, 32 << 10
-	// maxOpen and maxOpenByOwner are limits on concurrent work.
+	// maxOpen and maxOpenByOwner are the maximum numbers of open accounts, in total and per owner.
 	maxOpen, maxOpenByOwner = 32, 4
 	// reserve is available only to work that has read less than smallWork, so that owners with
 	// large amounts of work cannot block all others.
@@ -85,7 +85,8 @@ type Account struct {
 	bytes  int64 // guarded by the budget's lock
 }
 
-// take adds the number of bytes that were read to the usage.
+// take adds the number of bytes that were read to the usage. It returns an error if the usage would
+// exceed a limit.
 func (a *Account) take(bytes int64) error {
 	if a == nil {
 		return nil
@@ -115,7 +116,7 @@ type counted struct {
 	account *Account
 }
 
-// Read reads within the budget.
+// Read implements io.Reader. It returns an error if the budget is exceeded.
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	if busy := c.account.take(int64(n)); busy != nil {

@@ -90,7 +90,8 @@ func explain(err error) error {
 	return &Error{reason: "the registry's response violates the OCI distribution specification or does not match its digest"}
 }
 
-// describe returns the HTTP status, and those error codes that the specification defines.
+// describe returns the HTTP status and the error codes in a response. It omits error codes that the
+// specification does not define.
 func describe(response *transport.Error) string {
 	text := strings.TrimSpace(fmt.Sprintf("%d %s", response.StatusCode, http.StatusText(response.StatusCode)))
 	for _, e := range response.Errors {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// Client reads registries.
+// Client reads manifests and blobs from registries.
 type Client struct {
 	// Keychain provides credentials. nil means no credentials.
 	Keychain authn.Keychain
@@ -89,13 +89,13 @@ func (c Client) options(carrier http.RoundTripper) (options []remote.Option) {
 	return append(options, remote.WithTransport(carrier))
 }
 
-// passing adds the Via header to requests.
+// passing is a transport that adds the Via header to requests.
 type passing struct {
 	http.RoundTripper
 	via []string
 }
 
-// RoundTrip sends a request.
+// RoundTrip implements http.RoundTripper.
 func (p passing) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	request.Header["Via"] = p.via

@@ -13,9 +13,9 @@ import (
 // maxRepositories is the maximum number of a registry's repositories that are read.
 const maxRepositories = 10_000
 
-// Repositories lists up to 10,000 repositories of a registry such as "registry.example.com", and
-// returns those whose name has a prefix such as "team/". Docker Hub does not support listing
-// repositories.
+// Repositories lists up to 10,000 repositories of a registry such as "registry.example.com". It
+// returns the repositories whose names begin with a prefix such as "team/". Docker Hub does not
+// support listing repositories.
 func (c Client) Repositories(ctx context.Context, registry, prefix string) (names []string, err error) {
 	parsed, err := name.NewRegistry(registry, c.Names()...)
 	if err != nil {

@@ -23,7 +23,7 @@ type Session struct {
 	blobs     once[[]byte]
 }
 
-// Session begins a session.
+// Session begins a session that uses the client's credentials and transport.
 func (c Client) Session() (*Session, error) {
 	puller, err := remote.NewPuller(c.options(bounded{RoundTripper: c.Carrier(), account: c.Account})...)
 	if err != nil {

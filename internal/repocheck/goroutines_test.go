@@ -46,7 +46,7 @@ func checkGoroutines(t *tree) (violations findings) {
 				switch n := n.(type) {
 				case *ast.GoStmt:
 					started = append(started, n)
-					return false // waiting in a goroutine is not waiting for it
+					return false // waiting inside the goroutine does not wait for the goroutine
 				case *ast.UnaryExpr:
 					waits = waits || n.Op == token.ARROW && !isDone(n.X)
 				case *ast.SelectorExpr:
@@ -65,8 +65,8 @@ func checkGoroutines(t *tree) (violations findings) {
 	return violations
 }
 
-// isDone reports whether an expression is a context's Done channel. Receiving from this channel
-// does not prove that a goroutine has ended.
+// isDone reports whether an expression is a context's Done channel. A receive from this channel is
+// not a wait, because it does not prove that a goroutine has ended.
 func isDone(channel ast.Expr) bool {
 	call, ok := channel.(*ast.CallExpr)
 	if !ok {

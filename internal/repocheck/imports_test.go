@@ -107,7 +107,8 @@ func checkImports(t *tree) (violations findings) {
 	return violations
 }
 
-// allowed reports whether an import of one of the module's own packages is exempt from the layers.
+// allowed reports whether an import of one of the module's own packages is exempt from the rules
+// for layers.
 func allowed(from, to, layerName string) bool {
 	if layerName != "plumbing" && slices.ContainsFunc(pure, func(p exemption) bool { return p.path == to }) {
 		return true

@@ -44,7 +44,8 @@ test-kit        test/kit                         plumbing                       
 tool            hack/*                           plumbing                              for work on the repository
 `
 
-// exceptions contains imports between units that the layers forbid.
+// exceptions lists the imports between units that are allowed although the rules for layers forbid
+// them.
 var exceptions = []exception{
 	{"kube/volumeplugin", "storage/flexvolume", "passes the engine to upstream as a volume plugin"},
 	{"test/scenario/csi", "storage/csi", "a second driver, which the test serves and inspects, in addition to the cluster's own"},
@@ -139,8 +140,8 @@ type exception struct{ from, to, reason string }
 // exemption is a path that is exempt from a rule, or a folder that a rule allows.
 type exemption struct{ path, reason string }
 
-// reach forbids a package to depend, directly or indirectly, on packages whose import paths have
-// one of the prefixes.
+// reach forbids a package from depending, directly or indirectly, on packages whose import paths
+// have one of the prefixes.
 type reach struct {
 	folder    string
 	forbidden []string

@@ -31,7 +31,7 @@ var rules = []rule{
 	{"package variables are constant", checkVariables},
 }
 
-// Names of the rules that are keys of exempt.
+// Names of the rules that exempt can contain.
 const (
 	widthRule  = "comments fit the width"
 	cellRule   = "cells of tables are short"
@@ -112,7 +112,7 @@ func TestRulesReportViolations(t *testing.T) {
 		check func(*tree) findings
 		path  string
 		text  string
-		want  string // part of the one finding, or empty
+		want  string // part of the only finding, or empty
 	}{
 		{"syntax error", checkSyntax, "kube/x.go", "package kube\n\nfunc {\n", "kube/x.go: cannot be parsed"},
 		{"unknown folder", checkFolders, "things/x.go", "package x\n", "things: folder is not in the vocabulary"},

@@ -99,8 +99,8 @@ func (f file) folder() string { return path.Dir(f.path) }
 // isTest reports whether the file is compiled only for tests.
 func (f file) isTest() bool { return strings.HasSuffix(f.path, "_test.go") }
 
-// isTestCode reports whether the file is part of the tests. The tests include the kit, and packages
-// such as apitest that only tests import.
+// isTestCode reports whether the file is part of the tests. The tests include all files below
+// test/, and packages such as apitest that only tests import.
 func (f file) isTestCode() bool {
 	return f.isTest() || strings.HasPrefix(f.path, "test/") || strings.HasSuffix(f.folder(), "test")
 }

@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Limits on prose.
+// Limits on the width of comments and on the length of table cells.
 const (
-	maxColumns   = 100 // of a line with a comment; a tab is one column
-	maxCellWords = 25  // of a cell of a table in a document
+	maxColumns   = 100 // maximum width of a line with a comment; a tab is one column
+	maxCellWords = 25  // maximum number of words in a table cell
 )
 
 // checkCommentWidth finds comment lines that are too long. Lines that cannot be wrapped are exempt:

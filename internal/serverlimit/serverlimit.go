@@ -1,8 +1,8 @@
 // Package serverlimit limits the memory that connections to an HTTP server can occupy, for servers
 // that upstream creates.
 //
-// Even before a server knows the client, it keeps in memory the headers, frames and data that no
-// handler has read yet. Upstream accepts headers of a mebibyte and 25 MiB of data for each
+// Even before a server has authenticated a client, it keeps in memory the headers, frames and data
+// that no handler has read yet. Upstream accepts 1 MiB of headers and 25 MiB of data for each
 // connection, and the kubelet waits for hours until headers are complete. A few thousand
 // connections would need more memory than a host has.
 package serverlimit
@@ -24,10 +24,10 @@ const (
 	// maxStreams is the maximum number of a connection's concurrent HTTP/2 streams. It is upstream's
 	// default.
 	maxStreams = 100
-	// RequestBuffer is a stream's buffer that suits requests with small bodies (see HTTP2).
+	// RequestBuffer is a buffer size for streams with small request bodies, in bytes (see HTTP2).
 	RequestBuffer = 64 << 10
-	// UploadBuffer is a stream's buffer that suits large bodies from distant clients: a client can
-	// send one buffer in each round trip.
+	// UploadBuffer is a buffer size for streams with large request bodies from distant clients, in
+	// bytes. A client can send one buffer in each round trip.
 	UploadBuffer = 256 << 10
 )
 

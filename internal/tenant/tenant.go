@@ -45,10 +45,10 @@ type Mark struct {
 	// apply to the sum of an owner's projects. Owner is empty if no user requested the project.
 	Owner string
 	// NoWait is set if the writer is not the tenant, but a platform component that serves all
-	// tenants. Its writes fail where the tenant's writes would wait.
+	// tenants. If the tenant's writes would have to wait, the component's writes fail instead.
 	NoWait bool
-	// Deletes is set if the request deletes objects. Some objects are updated before they are
-	// deleted.
+	// Deletes is set if the request deletes objects. This includes the update that precedes the
+	// deletion of some objects.
 	Deletes bool
 }
 

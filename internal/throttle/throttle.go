@@ -131,8 +131,8 @@ func (t *Throttle) Try(user, address string) (end func(failed, right bool), err 
 	}, nil
 }
 
-// accountOf returns the same text for all spellings of a user name. Directories ignore case, extra
-// spaces and a character's encoding form.
+// accountOf returns the same text for all spellings of a user name, because directories ignore
+// case, extra spaces and a character's encoding form.
 func accountOf(user string) string {
 	user = norm.NFKC.String(user[:min(len(user), maxKeyBytes)])
 	return strings.Join(strings.Fields(strings.ToLower(user)), " ")

@@ -21,7 +21,7 @@ const (
 	modulesVariable   = "SLIPWAY_USERMODE_MODULES"
 )
 
-// passed is the last line of output of a test that passes.
+// passed is the last line that a test prints if it passes.
 const passed = "usermode: passed"
 
 // Main runs a package's tests. Call it from TestMain.

@@ -8,7 +8,8 @@ import { applyTheme } from './app/theme';
 
 rememberBrokenSheets();
 applyTheme();
-// A page that the browser has kept for its Back button can belong to a user who has logged out.
+// Reload a page that the browser has kept for its Back button, because it might show the data of a
+// user who has logged out.
 window.addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
 const root = document.getElementById('root');
 if (root) {

@@ -38,10 +38,10 @@ type Machine interface {
 	Do(func() error) error
 }
 
-// thisMachine is the network of the test itself.
+// thisMachine is the network namespace of the test.
 type thisMachine struct{}
 
-// Do runs f.
+// Do implements Machine. It runs f in the test's own network.
 func (thisMachine) Do(f func() error) error { return f() }
 
 // Start runs slapd with the entries in an LDIF text until the test ends. The BaseDN entry already

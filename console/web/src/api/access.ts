@@ -6,7 +6,7 @@ export interface Question {
   group: string;
   resource: string;
   name: string;
-  /** project is empty for the whole cluster. */
+  /** project is the name of a project, or empty for the whole cluster. */
   project: string;
 }
 

@@ -16,7 +16,7 @@ export interface Applied {
 interface Placed {
   object: KubeObject;
   resource: Resource;
-  /** collection and path are the paths of the collection and of the object. */
+  /** collection is the path of the object's collection, and path is the path of the object. */
   collection: string;
   path: string;
 }
@@ -82,8 +82,8 @@ async function applyOne(placed: Placed, dryRun: boolean): Promise<Applied> {
   try {
     return await createOne(placed, dryRun);
   } catch (error) {
-    // If a quota or a missing permission prevents the creation, the server rejects the request
-    // before it looks for the object.
+    // The object might exist even if the error reports a quota or a missing permission, because the
+    // server checks these first.
     if (!object.metadata.name || !(error instanceof ApiError) || !(error.reason === 'AlreadyExists' || error.status === 403)) {
       throw error;
     }

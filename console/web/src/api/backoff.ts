@@ -3,11 +3,11 @@ import { session } from './session';
 const minDelay = 250;
 const maxDelay = 5_000;
 
-/** Backoff delays the attempts to connect again. */
+/** Backoff delays attempts to reconnect. */
 export class Backoff {
   private delay = minDelay;
 
-  /** reset makes the next delay short, after an attempt that succeeded. */
+  /** reset makes the next delay short. It is called after a successful attempt. */
   reset(): void {
     this.delay = minDelay;
   }

@@ -78,8 +78,9 @@ export function buildersOf(stream: ImageStream): StreamTag[] {
 }
 
 /**
- * serviceIcon returns the icon of a service. It omits images on other servers, which would learn
- * who looks at the catalog. The page's content security policy also blocks such images.
+ * serviceIcon returns the icon of a service. It omits images on other servers, because requests for
+ * these images would reveal who views the catalog. The page's content security policy also blocks
+ * such images.
  */
 export function serviceIcon(metadata: ServiceClass['spec']['externalMetadata']): Icon {
   const { imageUrl, 'console.openshift.io/iconClass': name }: Record<string, unknown> = metadata ?? {}; // a broker can send any JSON

@@ -5,9 +5,7 @@ import { Joined, useStore } from './store';
 import type { LooseObject } from './types';
 import { watchObjects, type Snapshot } from './watch';
 
-/**
- * readable returns those of the given resources that the server serves and that the user may list.
- */
+/** readable returns the given resources that the server serves and that the user may list. */
 export function readable(ids: string[], resources: Resources, rights: Rights): Resource[] {
   return ids.flatMap((id) => {
     const resource = resources.get(id);

@@ -6,7 +6,10 @@ export function titleOf(name: string): string {
   return name.replace(/([a-z])([A-Z])/g, '$1 $2');
 }
 
-/** hiddenNames contains the columns whose values a details page shows itself. */
+/**
+ * hiddenNames contains the columns that cellsOf omits, because the details page already shows their
+ * values.
+ */
 const hiddenNames = ['Name', 'Namespace', 'Age', 'Created At', 'Labels'];
 
 /**

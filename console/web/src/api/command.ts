@@ -79,7 +79,7 @@ export function runCommand({ namespace, pod, container, command, stdin, progress
   });
 }
 
-/** Collected contains the output of a command. */
+/** Collected stores the output of a command while the command runs. */
 class Collected {
   size = 0;
   private stored = new Blob();

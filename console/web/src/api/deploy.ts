@@ -101,7 +101,7 @@ export function tagsOf(streams: ImageStream[]): string[] {
   return streams.flatMap(({ metadata, status }) => (status?.tags ?? []).filter(({ items }) => items?.length).map(({ tag }) => `${metadata.name}:${tag}`)).sort();
 }
 
-/** tagOf returns a reference's tag. */
+/** tagOf returns a reference's tag, or latest if the reference contains no tag. */
 function tagOf(reference: string): string {
   const [path = ''] = reference.split('@');
   return /:([\w][\w.-]*)$/.exec(path.split('/').pop() ?? '')?.[1] ?? 'latest';
@@ -121,7 +121,7 @@ export function imageObjects({ name, image, tag: streamTag, found, env, route }:
   return [stream, ...runningObjects({ ...running, image: `${name}:${tag}`, tag: { name: `${name}:${tag}` } })] as KubeObject[];
 }
 
-/** commandOf returns the oc command that has the same effect. */
+/** commandOf returns the oc command that creates the same application. */
 export function commandOf({ name, image, tag, env }: Deployed, project: string): string {
   const source = tag ? `--image-stream=${tag.namespace}/${tag.name}` : `--docker-image=${image}`;
   return ['oc', 'new-app', '-n', project, source, `--name=${name}`, ...env.map(([key, value]) => `--env=${key}=${value}`)].map(quote).join(' ');

@@ -15,8 +15,8 @@ export interface Driver {
   meanSeconds: number;
   inFlight: number;
   /**
-   * failures contains the number of failed calls for each operation and kind of failure, such as
-   * mount and timeout.
+   * failures contains the number of failed calls for each combination of operation and kind of
+   * failure, such as mount and timeout.
    */
   failures: { operation: string; kind: string; count: number }[];
 }

@@ -22,7 +22,7 @@ export function lastSeen(event: Pick<Event, 'metadata' | 'series' | 'lastTimesta
   return event.series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.metadata.creationTimestamp;
 }
 
-/** newestFirst sorts events by their last occurrence. */
+/** newestFirst returns events sorted by their last occurrence, newest first. */
 export function newestFirst<T extends Pick<Event, 'metadata' | 'series' | 'lastTimestamp' | 'eventTime'>>(events: T[]): T[] {
   return [...events].sort((a, b) => lastSeen(b).localeCompare(lastSeen(a)));
 }

@@ -1,6 +1,6 @@
 /**
- * attempts and firstDelay are large enough for a request to survive a change of the browser
- * machine's network devices.
+ * attempts and firstDelay are large enough for a request to survive a change of the network devices
+ * on the browser's machine. firstDelay is in milliseconds.
  */
 const attempts = 6;
 const firstDelay = 150;

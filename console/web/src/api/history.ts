@@ -50,7 +50,7 @@ export function templateOf({ spec, data }: Revision): Template | undefined {
   return data ? template : spec?.template;
 }
 
-/** revisionIDs contains the resources of the revisions, by the workload's kind. */
+/** revisionIDs maps a workload's kind to the resource that contains its revisions. */
 const revisionIDs: Record<string, string> = {
   DeploymentConfig: 'replicationcontrollers',
   Deployment: 'replicasets.apps',

@@ -19,7 +19,7 @@ export function useResources(): Resources | undefined {
 /** clusterScope is the project in which permissions for the whole cluster are reviewed. */
 export const clusterScope = 'default';
 
-/** Review is the state of the review of the user's permissions. */
+/** Review is the state of a request for the user's permissions. */
 export interface Review {
   /** rights is noRights until the permissions are loaded. */
   rights: Rights;

@@ -68,16 +68,16 @@ function list<T>(value: T[] | undefined): T[] {
 }
 
 /**
- * isWell reports whether a component works as intended. If there are several masters, some
- * components are on standby.
+ * isWell reports whether a component works as intended. This includes standby, because some
+ * components are active on only one of several masters.
  */
 export function isWell({ state, note }: Component): boolean {
   return (state === 'ready' || state === 'standby') && !note;
 }
 
 /**
- * soon is how long before a certificate expires the console shows a warning. Slipway renews
- * certificates earlier than that.
+ * soon is the remaining validity, in milliseconds, at which the console starts to show a warning.
+ * Slipway normally renews certificates earlier.
  */
 const soon = 14 * 24 * 3600 * 1000;
 

@@ -60,7 +60,10 @@ export async function send(method: string, path: string, body?: unknown, options
   return response;
 }
 
-/** failure returns the error that a Status or any other response reports. */
+/**
+ * failure converts an unsuccessful response to an error. The response can contain a Status object
+ * or any other text.
+ */
 async function failure(response: Response): Promise<ApiError> {
   const content = await response.text();
   try {
@@ -113,8 +116,8 @@ export async function put<T>(path: string, body: unknown): Promise<T> {
 }
 
 /**
- * isConflictOf means that the object at a path has changed. A conflict can also be about another
- * object, such as a quota.
+ * isConflictOf reports whether an error means that the object at a path has changed. A conflict can
+ * also be about another object, such as a quota.
  */
 function isConflictOf(path: string, error: unknown): boolean {
   if (!(error instanceof ApiError) || error.reason !== 'Conflict') {
@@ -135,7 +138,7 @@ export async function merge<T>(path: string, patch: unknown): Promise<T> {
 
 /**
  * unchanged returns the JSON patch operation that fails if an object's spec has changed since it
- * was read. The object's status can change.
+ * was read. A change to the object's status does not cause a failure.
  */
 export function unchanged({ metadata }: KubeObject): object {
   return metadata.generation === undefined
@@ -144,8 +147,8 @@ export function unchanged({ metadata }: KubeObject): object {
 }
 
 /**
- * latest returns the later version of an object: the one that the watch shows, or the one that a
- * request has returned before the watch shows it. Resource versions are increasing numbers.
+ * latest returns the later of two versions of an object. The response to a request can contain a
+ * newer version than the watch has received. Resource versions are increasing numbers.
  */
 export function latest<T extends KubeObject>(watched: T, returned: T): T {
   return Number(watched.metadata.resourceVersion) < Number(returned.metadata.resourceVersion) ? returned : watched;

@@ -149,7 +149,7 @@ export function valueOf(type: string, entered: string): unknown {
 }
 
 /**
- * components lists the components that only some JVMs have, with the domains of their beans. Each
+ * components lists the components that a JVM can contain, with the domains of their beans. Each
  * component has its own page.
  */
 const components: [name: string, domain: RegExp][] = [

@@ -28,7 +28,7 @@ const at = (second: string, line: string) => `2026-01-02T03:04:${second}+01:00 $
 const complete = (...lines: string[]) => () => Promise.resolve(new Response(lines.join('')));
 const refused = (status: number) => () => Promise.resolve(new Response('not ready', { status }));
 
-/** pass lets the clock advance. */
+/** pass advances the fake clock. */
 const pass = (seconds: number) => vi.setSystemTime(Date.now() + seconds * 1000);
 
 /** quiet is a response that stays open for a minute, and has no lines. */

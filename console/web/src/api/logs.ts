@@ -16,17 +16,23 @@ export interface LogState {
 /** maxLines is the maximum number of lines that the page keeps. */
 export const maxLines = 20_000;
 
-/** shortRead is the time in milliseconds in which the server sends the rest of a log that has ended. */
+/**
+ * shortRead is the time, in milliseconds, within which the server sends the rest of a log that has
+ * ended.
+ */
 const shortRead = 5_000;
 
-/** maxRefusal is the time in milliseconds after which a log that the server refuses has ended. */
+/**
+ * maxRefusal is how long, in milliseconds, the server must refuse a log before the log is
+ * considered complete.
+ */
 const maxRefusal = 60_000;
 
 const timePattern = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d) /;
 
 /**
- * secondOf returns the second of the time that the server puts before a line. Seconds have no time
- * zone, so their alphabetical order is their chronological order.
+ * secondOf returns the time that the server puts before a line, truncated to a second. It converts
+ * the time to UTC, so that the alphabetical order of the results is their chronological order.
  */
 function secondOf(line: string): string | undefined {
   const [, second, , zone] = timePattern.exec(line) ?? [];
@@ -50,13 +56,19 @@ export class LogStream extends Store<LogState> {
   private rest = '';
   /** since is the second of the latest line. */
   private since?: string;
-  /** recent counts the lines since that second, which are not always in the order of their times. */
+  /**
+   * recent maps each line of that second to the number of times that it was received. After an
+   * interruption, the server sends these lines again.
+   */
   private readonly recent = new Map<string, number>();
   /** repeated counts the recent lines that the server has not yet sent again. */
   private repeated = new Map<string, number>();
   /** grown means that the current response has a new line. */
   private grown = false;
-  /** refusedSince is the time of the first of the latest consecutive refusals. */
+  /**
+   * refusedSince is the time of the first of several consecutive refusals. It is undefined if the
+   * latest request was not refused.
+   */
   private refusedSince?: number;
   private opened = false;
   private flushing = false;
@@ -80,7 +92,8 @@ export class LogStream extends Store<LogState> {
           this.end();
           return;
         }
-        // If the node stops, the log seems to end. The next request shows whether it continues.
+        // The log also seems to end if the node stops. The next request shows whether the log
+        // continues.
         afterEnd = true;
       } catch (error) {
         if (this.abort.signal.aborted) {
@@ -102,17 +115,17 @@ export class LogStream extends Store<LogState> {
   }
 
   /**
-   * isComplete reports whether one response is the entire log. Only lines that the server stores
-   * after a build have no times.
+   * isComplete reports whether one response is the entire log. A log whose lines have no times is
+   * complete, because it is a build log that the server stored after the build.
    */
   private isComplete(): boolean {
     return this.query.get('follow') !== 'true' || (this.since === undefined && this.lines.length > 0);
   }
 
   /**
-   * isFinal reports whether a retry would not succeed. A master that has just restarted refuses
-   * requests until it has loaded all roles and resources. A refusal directly after the end of a
-   * response means that the pod no longer exists.
+   * isFinal reports whether a retry would not succeed. A refusal can be temporary, because a master
+   * that has just restarted refuses requests until it has loaded all roles and resources. A refusal
+   * directly after the end of a response is final, because it means that the pod no longer exists.
    */
   private isFinal(error: unknown, afterEnd: boolean): boolean {
     const status = error instanceof ApiError ? error.status : undefined;
@@ -138,7 +151,7 @@ export class LogStream extends Store<LogState> {
     const response = await send('GET', `${this.address}?${query}`, undefined, { accept: '*/*', signal: this.abort.signal });
     const start = Date.now();
     if (!this.since) {
-      this.lines = []; // the lines of an interrupted response have no times
+      this.lines = []; // start again, because the previous lines have no times
       this.dropped = 0;
     }
     this.rest = '';

@@ -36,7 +36,10 @@ export const bindingsPath = (project: string) => `/apis/${group}/v1/namespaces/$
 
 const isSameRole = (a: RoleRef, b: RoleRef) => a.kind === b.kind && a.name === b.name;
 
-/** isSameSubject compares subjects. A binding can omit a service account's project. */
+/**
+ * isSameSubject reports whether two subjects are the same. If a binding omits a service account's
+ * project, the service account is in the binding's project.
+ */
 function isSameSubject(a: Subject, b: Subject, project: string): boolean {
   const namespace = (s: Subject) => (s.kind === 'ServiceAccount' ? (s.namespace ?? project) : '');
   return a.kind === b.kind && a.name === b.name && namespace(a) === namespace(b);

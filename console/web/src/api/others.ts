@@ -3,7 +3,7 @@ import { isAlone } from './owners';
 import type { PodSummary } from './pods';
 import type { Condition, LooseObject } from './types';
 
-/** Other is an object that runs pods without a rollout, or a service of a broker. */
+/** Other is a service instance, or an object that runs pods without a rollout. */
 export interface Other {
   resource: string;
   kind: string;
@@ -14,7 +14,7 @@ export interface Other {
   state: 'success' | 'danger' | 'info' | 'none';
 }
 
-/** singleIDs contains the resources of which singlesOf returns the objects, besides pods. */
+/** singleIDs contains the resources, in addition to pods, whose objects othersOf returns. */
 export const singleIDs = ['jobs.batch', 'cronjobs.batch', 'serviceinstances.servicecatalog.k8s.io'];
 
 /** replicaIDs contains the resources whose objects the overview shows if nothing owns them. */

@@ -50,7 +50,10 @@ const number = (value: unknown) => (typeof value === 'number' && Number.isFinite
 const word = (value: unknown) => (typeof value === 'string' ? value : '');
 const listOf = (value: unknown) => (Array.isArray(value) ? (value as unknown[]).map(record) : []);
 
-/** stagesOf returns a build's stages. Any user who can update the build can write them. */
+/**
+ * stagesOf returns a build's stages. Their content is not trusted, because any user who can update
+ * the build can write them.
+ */
 export function stagesOf(build: LooseObject): Stage[] {
   return listOf(record(parse(build.metadata.annotations?.[statusKey])).stages).map((stage) => ({
     name: word(stage.name),
@@ -62,8 +65,8 @@ export function stagesOf(build: LooseObject): Stage[] {
 }
 
 /**
- * testsOf returns the results of a build's tests, if there are any. Any user who can update the
- * build can write them.
+ * testsOf returns the results of a build's tests, if there are any. The results are not trusted,
+ * because any user who can update the build can write them.
  */
 export function testsOf(build: LooseObject): Tests | undefined {
   const tests = record(parse(build.metadata.annotations?.[testsKey]));
@@ -90,14 +93,14 @@ export function inputsOf(build: LooseObject): PendingInput[] {
     .filter(({ id }) => /^[a-z0-9][a-z0-9-]*$/.test(id) && annotations[answerPrefix + id] === undefined);
 }
 
-/** answer answers an input of a build. */
+/** answer sends the user's decision for an input of a build. */
 export function answer(path: string, input: PendingInput, decision: 'proceed' | 'abort'): Promise<unknown> {
   return merge(path, { metadata: { annotations: { [answerPrefix + input.id]: decision } } });
 }
 
 /**
- * jenkinsOf returns the address of a build's page in Jenkins if Jenkins runs the build. Jenkins
- * handles the decisions itself.
+ * jenkinsOf returns the address of a build's page in Jenkins if Jenkins runs the build. Users make
+ * the build's decisions on this page.
  */
 export function jenkinsOf(build: LooseObject): string | undefined {
   const address = build.metadata.annotations?.[jenkinsKey] ?? '';

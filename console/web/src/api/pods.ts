@@ -13,7 +13,7 @@ export interface PodSummary {
   /** status is the status in the server's table, such as CrashLoopBackOff. */
   status: string;
   state: PodState;
-  /** restarts is the number of restarts of all containers. */
+  /** restarts is the total number of container restarts. */
   restarts: number;
   /**
    * sinceRestart is the time in seconds between the latest restart and the pod's latest change. It

@@ -27,7 +27,7 @@ export interface EgressNetworkPolicy extends KubeObject {
   spec?: { egress?: { type: string; to?: { cidrSelector?: string; dnsName?: string } }[] };
 }
 
-/** Allowance is a peer with which pods may exchange connections on certain ports. */
+/** Allowance is a peer that pods may connect to, or receive connections from, on certain ports. */
 export interface Allowance {
   peer: string;
   kind: string;
@@ -71,7 +71,7 @@ function describePorts(ports: Port[] | undefined): string {
   return (ports ?? []).map(({ protocol = 'TCP', port, endPort }) => `${port ?? '*'}${endPort ? `-${endPort}` : ''}/${protocol}`).join(', ') || t.allPorts;
 }
 
-/** directions contains the two directions that policies restrict. */
+/** Direction is a direction of connections that policies restrict. */
 export type Direction = 'Ingress' | 'Egress';
 
 /** applies reports whether a policy restricts pods with the given labels in a direction. */

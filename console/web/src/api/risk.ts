@@ -27,8 +27,9 @@ function riskOf(object: KubeObject, project: string, resources: Resources): Risk
 }
 
 /**
- * riskyObjects returns the objects that do more than run an application in a project. Another user,
- * who lacks the creating user's permissions, might have written the template.
+ * riskyObjects returns the objects that do more than run an application in a project. Users must
+ * examine these objects, because another user, who lacks the creating user's permissions, might
+ * have written the template.
  */
 export function riskyObjects(objects: KubeObject[], project: string, resources: Resources): RiskyObject[] {
   return objects.flatMap((object) => {

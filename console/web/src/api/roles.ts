@@ -10,7 +10,7 @@ export interface Binding extends KubeObject {
 export interface Grant {
   key: string;
   role: string;
-  /** project is empty for the whole cluster. */
+  /** project is the name of a project, or empty for the whole cluster. */
   project: string;
   /** group is the name of the group that has the role, or empty. */
   group: string;

@@ -15,7 +15,7 @@ export function addressOf(route: Route): string | undefined {
   return `${route.spec.tls ? 'https' : 'http'}://${host}${encodeURI(path)}`;
 }
 
-/** admission returns whether a router has admitted a route and, if not, the reason. */
+/** admission reports whether a router has admitted a route and, if not, the reason. */
 export function admission(route: Route): { admitted: boolean; reason: string } {
   const conditions = (route.status?.ingress ?? []).flatMap((ingress) => ingress.conditions ?? []).filter((c) => c.type === 'Admitted');
   const refused = conditions.find((c) => c.status !== 'True');

@@ -35,8 +35,8 @@ const requirementsOf = (labels: Record<string, string> = {}) => Object.entries(l
 
 /**
  * selectorIndex returns a function that finds the entries whose selectors match labels, in the
- * entries' order. It compares labels only with selectors that require one of them, or that require
- * none.
+ * entries' order. The function evaluates only the selectors that require one of the labels, and the
+ * selectors that require no label.
  */
 export function selectorIndex<T extends { selector: LabelSelector }>(entries: T[]): (labels: Record<string, string>) => T[] {
   const counts = new Map<string, number>();

@@ -55,7 +55,7 @@ export interface ServicePlan extends KubeObject {
   status?: { removedFromBrokerCatalog?: boolean };
 }
 
-/** clusterPlace represents the project of cluster-wide classes. */
+/** clusterPlace replaces the name of a project for cluster-wide classes. */
 export const clusterPlace = 'cluster';
 
 const collection = (place: string, name: string) => (place === clusterPlace ? `${group}/clusterservice${name}` : `${group}/namespaces/${encodeURIComponent(place)}/service${name}`);
@@ -66,8 +66,8 @@ const collection = (place: string, name: string) => (place === clusterPlace ? `$
  */
 export async function listClasses(project: string | undefined): Promise<ServiceClass[]> {
   const places = project === undefined ? [clusterPlace] : [clusterPlace, project];
-  // Some users are not allowed to list the services. The rest of the catalog is still available to
-  // them.
+  // Ignore errors, because some users are not allowed to list the services. The rest of the catalog
+  // is still available to them.
   const lists = await Promise.all(places.map((place) => get<{ items: ServiceClass[] }>(collection(place, 'classes')).catch(() => ({ items: [] }))));
   return lists.flatMap(({ items }) => items).filter(({ spec, status }) => !status?.removedFromBrokerCatalog && spec.clusterServiceBrokerName !== templateBroker);
 }

@@ -27,7 +27,7 @@ export function tell(message: Message): void {
 
 /**
  * Session is the browser's session. The access token is in a cookie that scripts cannot read.
- * Scripts need only the value that their requests must repeat.
+ * Scripts have only the CSRF value, which every request must repeat.
  */
 class Session extends Store<State> {
   csrf = '';
@@ -41,7 +41,7 @@ class Session extends Store<State> {
     return isActive;
   }
 
-  /** read requests the session as load does, but does not let pages continue with it. */
+  /** read requests the session in the same way as load, but does not activate it for pages. */
   async read(): Promise<boolean> {
     const response = await persistentFetch('/console/session', { headers: { Accept: 'application/json' } });
     if (!response.ok) {

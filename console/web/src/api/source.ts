@@ -58,9 +58,7 @@ export interface Port {
 
 const metadataOf = (name: string) => ({ name, labels: { app: name }, annotations: { [generatedKey]: 'OpenShiftWebConsole' } });
 
-/**
- * streamOf returns an image stream. If its image is imported and not built, the stream has a tag.
- */
+/** streamOf returns an image stream. tags is set if the image is imported instead of built. */
 export function streamOf(name: string, tags?: unknown[]): unknown {
   return { apiVersion: 'image.openshift.io/v1', kind: 'ImageStream', metadata: metadataOf(name), ...(tags && { spec: { tags } }) };
 }
@@ -132,8 +130,8 @@ export async function sourceSecrets(project: string): Promise<string[]> {
 }
 
 /**
- * detectable reports whether the server can read a repository. An address with a password is not
- * sent to the server.
+ * detectable reports whether the server can read a repository. It returns false for an address with
+ * a password, which must not be sent to the server.
  */
 export function detectable(uri: string): boolean {
   return /^https?:\/\/[^/@\s]+\//.test(uri) && validURI(uri);
@@ -159,7 +157,7 @@ function gitOf({ uri, ref, contextDir, secret }: Origin): object {
 /** builtObjects returns the objects that build and run an application. */
 function builtObjects(name: string, source: object, strategy: { type: string; [name: string]: unknown }, running: Pick<Running, 'ports' | 'route'>): KubeObject[] {
   const output = { kind: 'ImageStreamTag', name: `${name}:latest` };
-  // A Dockerfile specifies its base image itself.
+  // A Docker build has no image change trigger, because the Dockerfile specifies its base image.
   const triggers = [...(strategy.type === 'Source' ? [{ type: 'ImageChange', imageChange: {} }] : []), { type: 'ConfigChange' }];
   const config = {
     apiVersion: 'build.openshift.io/v1',
@@ -187,8 +185,8 @@ export function dockerObjects({ name, text, path, port, route, ...origin }: Dock
 const addressOf = ({ uri, ref }: Origin) => (ref === '' ? uri : `${uri}#${ref}`);
 
 /**
- * dockerCommandOf returns the oc command that builds and runs a Dockerfile in a repository in the
- * same way.
+ * dockerCommandOf returns the oc command that has the same effect as dockerObjects, if the
+ * Dockerfile is in a repository.
  */
 export function dockerCommandOf({ name, ...origin }: Dockerfile, project: string): string {
   const words = ['oc', 'new-app', '-n', project, addressOf(origin), '--strategy=docker', `--name=${name}`];
@@ -200,7 +198,7 @@ function originFlags({ contextDir, secret }: Origin): string[] {
   return [...(contextDir === '' ? [] : [`--context-dir=${contextDir}`]), ...(secret === '' ? [] : [`--source-secret=${secret}`])];
 }
 
-/** commandOf returns the oc command that builds and runs the source in the same way. */
+/** commandOf returns the oc command that has the same effect as objectsOf. */
 export function commandOf(source: Source, project: string): string {
   const address = addressOf(source);
   const words = ['oc', 'new-app', '-n', project, `${source.namespace}/${source.stream}:${source.tag}~${address}`, `--name=${source.name}`, ...originFlags(source)];

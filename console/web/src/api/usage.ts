@@ -18,7 +18,8 @@ interface NodeMetrics {
 }
 
 /**
- * interval is the time between two requests to the metrics server. Clients cannot watch metrics.
+ * interval is the time between two requests to the metrics server. The page sends requests
+ * repeatedly, because clients cannot watch metrics.
  */
 const interval = 15_000;
 

@@ -3,7 +3,7 @@ import { session } from './session';
 import type { Row } from './types';
 import { watchObjects, watchTable } from './watch';
 
-/** FakeSocket records the sockets that a watch opens. */
+/** FakeSocket is a fake WebSocket. all contains the sockets that a watch has opened. */
 class FakeSocket {
   static all: FakeSocket[] = [];
   onopen?: () => void;
@@ -42,7 +42,7 @@ const json = (value: unknown, status = 200) => () => new Response(JSON.stringify
 const socket = (n: number) => vi.waitFor(() => FakeSocket.all[n] ?? Promise.reject(new Error('no socket')));
 
 let number = 0;
-/** path is different in each test, because watches are shared. */
+/** path returns a different path for each test, because watches with the same path are shared. */
 const path = () => `/api/v1/pods${number++}`;
 
 describe('Watch', () => {

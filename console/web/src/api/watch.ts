@@ -124,8 +124,9 @@ export class Watch<T extends Item> extends Store<Snapshot<T>> {
         }
         this.connection = 'interrupted';
         this.flush(error as Error);
-        // A master that has just restarted rejects requests until it has loaded all roles and
-        // resources.
+        // If the collection was never listed, these errors are final. Later, they can be temporary,
+        // because a master that has just restarted rejects requests until it has loaded all roles
+        // and resources.
         if (!this.loaded && error instanceof ApiError && [403, 404, 405].includes(error.status)) {
           return; // a retry would not succeed
         }

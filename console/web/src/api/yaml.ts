@@ -70,7 +70,8 @@ export function comparable(object: KubeObject): string {
 /**
  * rebase returns an edited object as a change to the current version of the object. It returns the
  * edited object itself if more than the status differs from the base of the edit, or if the edit
- * contains a status or a resource version: the server then rejects an outdated edit.
+ * contains a status or a resource version. In these cases, the server rejects the edit if it is
+ * outdated.
  */
 export function rebase<T extends KubeObject & { status?: unknown }>(edited: T, base: T, current: T): T {
   const isTyped = edited.metadata.resourceVersion !== base.metadata.resourceVersion || JSON.stringify(edited.status) !== JSON.stringify(base.status);
@@ -84,8 +85,8 @@ export function rebase<T extends KubeObject & { status?: unknown }>(edited: T, b
 const maxAttempts = 5;
 
 /**
- * store stores an edited object and returns the stored version. The edit still applies if only the
- * object's status has changed since the edit began, even if the watched version is outdated too.
+ * store stores an edited object and returns the stored version. If only the object's status has
+ * changed since the edit began, the edit still applies, even if the watched version is outdated.
  */
 export async function store<T extends KubeObject>(path: string, edited: T, base: T, watched: T): Promise<T> {
   let current = watched;

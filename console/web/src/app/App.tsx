@@ -23,7 +23,7 @@ export function App() {
   const [ready, setReady] = useState(false);
   const [error, setError] = useState<Error>();
   useEffect(() => {
-    // The console also starts without its configuration.
+    // Ignore errors, because the console also works without its configuration.
     const configured = loadConfig()
       .catch(() => undefined)
       .then(() => loadExtensions(config.get()));

@@ -8,7 +8,7 @@ import * as logout from './logout';
 
 vi.mock('./logout');
 
-/** Channel replaces a BroadcastChannel. */
+/** Channel is a fake BroadcastChannel. */
 class Channel {
   onmessage?: (event: { data: Message }) => void;
   close() {}

@@ -1,7 +1,7 @@
 /**
  * createPath returns the path of the form for a link that creates an application, such as
  * /console/create?imageStream=python&sourceURI=https://github.com/me/app.git. The parameters are
- * those of OpenShift 3's console.
+ * the same as in OpenShift 3's console.
  */
 export function createPath(link: URLSearchParams): string {
   const namespace = link.get('namespace') ?? 'openshift';

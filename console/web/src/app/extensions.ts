@@ -55,7 +55,7 @@ export async function loadExtensions({ extensions }: Config): Promise<void> {
   window.OPENSHIFT_EXTENSION_PROPERTIES = extensions.properties ?? {};
   window.OPENSHIFT_CONSTANTS ??= {};
   const sheets = (extensions.stylesheetURLs ?? []).map((href) => insert(Object.assign(document.createElement('link'), { rel: 'stylesheet', href })));
-  // The scripts run in the configured order.
+  // With async set to false, the scripts run in the configured order.
   const scripts = (extensions.scriptURLs ?? []).map((src) => insert(Object.assign(document.createElement('script'), { src, async: false })));
   const timeout = new Promise((resolve) => setTimeout(resolve, loadTimeout));
   await Promise.race([Promise.all([...sheets, ...scripts]), timeout]);

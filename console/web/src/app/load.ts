@@ -8,12 +8,12 @@ export class LoadError extends Error {}
 const brokenSheets = new Set<HTMLLinkElement>();
 
 /**
- * rememberBrokenSheets makes later persistent loads repair the style sheets that could not be
- * loaded.
+ * rememberBrokenSheets records the style sheets that could not be loaded. The next persistent load
+ * requests them again.
  */
 export function rememberBrokenSheets(): void {
   const isSheet = (target: unknown) => target instanceof HTMLLinkElement && target.rel === 'stylesheet';
-  // The event does not bubble, but it can be captured.
+  // Use a capturing listener, because the error event of a style sheet does not bubble.
   window.addEventListener('error', (event) => isSheet(event.target) && brokenSheets.add(event.target as HTMLLinkElement), true);
 }
 

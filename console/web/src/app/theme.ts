@@ -1,6 +1,6 @@
 import { Store } from '../api/store';
 
-/** Theme is the user's choice. system means the browser's theme. */
+/** Theme is the theme that the user has chosen. system means the browser's theme. */
 export type Theme = 'system' | 'light' | 'dark';
 
 const key = 'theme';

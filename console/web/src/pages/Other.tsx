@@ -13,8 +13,8 @@ import { useTitle } from '../ui/useTitle';
 const t = about.other;
 
 /**
- * listed returns those of a project's or the cluster's resources that the user may list and that
- * match a filter.
+ * listed returns the resources of a project or of the cluster that the user may list and that match
+ * a filter.
  */
 export function listed(resources: Resources, rights: Rights, inProject: boolean, filter: string): Resource[] {
   const wanted = filter.toLowerCase();

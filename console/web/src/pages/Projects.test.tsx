@@ -13,7 +13,7 @@ beforeEach(() => {
 afterEach(() => {
   vi.useFakeTimers();
   cleanup();
-  vi.runAllTimers(); // the watch of the projects ends a while after the page is left
+  vi.runAllTimers(); // the watch of the projects continues for a while after the page is left
   vi.useRealTimers();
   vi.unstubAllGlobals();
   vi.restoreAllMocks();

@@ -92,7 +92,7 @@ interface BarProps {
   count: string | undefined;
 }
 
-/** Bar contains the filter of the list. It does not render again when an object changes. */
+/** Bar contains the list's filter. It does not render again when an object changes. */
 const Bar = memo(function Bar({ title, project, resource, mayCreate, count }: BarProps) {
   const navigate = useNavigate();
   const [query, setQuery] = useSearchParams();

@@ -1,4 +1,4 @@
-/** topology contains the text about drawings. */
+/** topology contains the text of the topology page. */
 export const topology = {
   title: 'Topology',
   body: 'Dependencies, from routes on the left to the sources of images on the right. Each box opens its object.',

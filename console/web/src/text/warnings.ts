@@ -1,4 +1,4 @@
-/** Advice is a problem and its remedy, which is empty if the message is enough. */
+/** Advice is a problem with its remedy. The remedy is empty if the problem's text is sufficient. */
 export interface Advice {
   problem: string;
   remedy: string;

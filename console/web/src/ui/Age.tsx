@@ -31,8 +31,8 @@ export function formatAge(seconds: number): string {
 }
 
 /**
- * Age shows how long ago something happened, and the time itself in a tooltip. It is one element,
- * because a list shows dozens of ages.
+ * Age shows how long ago something happened, and the time itself in a tooltip. It renders a single
+ * element, because a list shows dozens of ages.
  */
 export function Age({ of }: { of: string | undefined }) {
   const now = useStore(clock);

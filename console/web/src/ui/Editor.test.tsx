@@ -71,7 +71,10 @@ describe('Editor', () => {
   });
 });
 
-/** drop drops files on an editor. It uses own objects, because jsdom's files have no method text. */
+/**
+ * drop drops files on an editor. It uses its own objects instead of jsdom's files, which have no
+ * text method.
+ */
 function drop(view: EditorView, contents: string[], size = 1) {
   const event = new Event('drop', { bubbles: true, cancelable: true });
   const files = contents.map((content) => ({ size, text: () => Promise.resolve(content) }));

@@ -32,7 +32,7 @@ const maxBytes = 4 << 20;
 /** checkDelay is the delay in milliseconds before text is checked after a change. */
 const checkDelay = 500;
 
-/** maxDescription is the maximum number of characters shown of a field's description. */
+/** maxDescription is the maximum number of characters that are shown of a field's description. */
 const maxDescription = 300;
 
 /**
@@ -88,8 +88,8 @@ export default function Editor({ label, value, readOnly = false, cursor, onChang
     // recreated, so the cursor and the history are kept.
   }, [label, access, theme]);
   useLayoutEffect(() => view.current?.dispatch({ effects: access.reconfigure(EditorState.readOnly.of(readOnly)) }), [access, readOnly]);
-  // Update the document before the user can type more text. A later effect would remove the new
-  // text and move the cursor to the start.
+  // Update the document before the user can type more text, because a later effect would remove the
+  // new text and move the cursor to the start.
   useLayoutEffect(() => {
     const editor = view.current;
     if (editor && editor.state.doc.toString() !== value) {

@@ -23,7 +23,7 @@ export interface Edge extends Line {
 const width = 184;
 const height = 58;
 const minGap = 48;
-/** captionCharacter is the mean width of a character in a line's caption. */
+/** captionCharacter is the mean width of a character in a line's caption, in pixels. */
 const captionCharacter = 7;
 const gapY = 18;
 const margin = 4;

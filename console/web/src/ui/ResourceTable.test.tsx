@@ -53,5 +53,5 @@ it('renders only the row that changes, of those in view', () => {
   rendered.mockClear();
   rerender(table(rows.map((row, number) => (number === 3 || number === 4000 ? rowOf(number, 'Failed') : row))));
   expect(rendered.mock.calls.map(([, , name]) => name)).toEqual(['pod-0003']);
-  expect(renderedTables).not.toHaveBeenCalled(); // the table would render all cells again
+  expect(renderedTables).not.toHaveBeenCalled(); // rendering the table would render all cells again
 });

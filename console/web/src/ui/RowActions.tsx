@@ -5,19 +5,22 @@ import type { Ref } from 'react';
 import { text } from '../text/en';
 
 /**
- * page returns the page's main element, which menus are appended to. The table would cut off a menu
- * of its last rows.
+ * page returns the page's main element. Menus are appended to this element, because a table would
+ * cut off the menus of its last rows.
  */
 const page = () => document.querySelector('main') ?? document.body;
 
 interface RowActionsProps {
   name: string;
   items: IAction[];
-  /** onOpen is called when the user presses the button of the menu. */
+  /** onOpen is called when the user presses the menu's button. */
   onOpen?: () => void;
 }
 
-/** RowActions is the menu of a row of a table. Its button names the object of the row. */
+/**
+ * RowActions is the menu of a table row. The accessible name of its button contains the name of the
+ * row's object.
+ */
 export function RowActions({ name, items, onOpen }: RowActionsProps) {
   return (
     <ActionsColumn

@@ -25,7 +25,8 @@ export function parseLine(line: string): Span[] {
       spans.push({ text: clean, ...style });
     }
   };
-  // A carriage return starts the line again. Only the text after the last one is visible.
+  // A carriage return starts the line again. Only the text after the last carriage return is
+  // visible.
   const visible = line.replace(/\r+$/, '').split('\r').pop() ?? '';
   for (const match of visible.matchAll(escape)) {
     push(visible.slice(position, match.index));

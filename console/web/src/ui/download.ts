@@ -4,8 +4,8 @@ export function download(name: string, content: string): void {
 }
 
 /**
- * addressLifetime is the time in milliseconds after which a file's address is revoked. Browsers
- * read the content after the click has ended.
+ * addressLifetime is the time in milliseconds after which a file's address is revoked. The address
+ * cannot be revoked earlier, because browsers read the content after the click has ended.
  */
 const addressLifetime = 60_000;
 

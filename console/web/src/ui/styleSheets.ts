@@ -1,7 +1,8 @@
 /**
- * withAdoptedStyles runs a function. Style elements that the function creates write to adopted
- * style sheets: the content security policy blocks the content of style elements, but not adopted
- * style sheets, which only the console's scripts can create.
+ * withAdoptedStyles runs a function. If the function creates style elements, their styles are added
+ * to adopted style sheets instead, because the content security policy blocks the content of style
+ * elements. It does not block adopted style sheets, because only the console's scripts can create
+ * them.
  */
 export function withAdoptedStyles<T>(real: Document, run: () => T): T {
   const create = real.createElement.bind(real);
@@ -10,7 +11,7 @@ export function withAdoptedStyles<T>(real: Document, run: () => T): T {
   try {
     return run();
   } finally {
-    Reflect.deleteProperty(real, 'createElement'); // the prototype's method
+    Reflect.deleteProperty(real, 'createElement'); // restore the prototype's method
   }
 }
 

@@ -16,7 +16,7 @@ export interface Completions {
   options: Option[];
 }
 
-/** item is the part of a path that represents the items of a list. */
+/** item is the path element that stands for the items of a list. */
 const item = '[]';
 
 const keyPattern = /^( *(?:- +)*)([\w.$/-]*)$/;
@@ -123,7 +123,7 @@ function schemaAt({ schema, definitions }: Typed, path: string[]): Schema {
   return path.reduce((at, name) => resolve(name === item ? at.items : fieldOf(at, name), definitions), resolve(schema, definitions));
 }
 
-/** insertions returns the text that follows a field's name, depending on the field's type. */
+/** insertion returns the text that follows a field's name, depending on the field's type. */
 function insertion(type: string | undefined, column: number): string {
   const line = `\n${' '.repeat(column)}`;
   return type === 'object' ? `:${line}  ` : type === 'array' ? `:${line}- ` : ': ';

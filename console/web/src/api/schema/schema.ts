@@ -75,7 +75,9 @@ export const schemaOf: Lookup = async (apiVersion, kind) => {
   return schema && { schema, definitions };
 };
 
-/** maxReferences limits cycles of references. */
+/**
+ * maxReferences is the maximum number of references to follow, because references can form a cycle.
+ */
 const maxReferences = 10;
 
 /** resolve follows a schema's references. A description next to a reference takes precedence. */
@@ -120,8 +122,8 @@ export function fieldOf(schema: Schema, name: string): Schema | undefined {
 }
 
 /**
- * requiredOf returns the names of required fields without a default. The schemas of Kubernetes' own
- * types list each field's zero value as its default.
+ * requiredOf returns the names of required fields without a default. Zero values are not defaults,
+ * because the schemas of Kubernetes' own types list each field's zero value as its default.
  */
 export function requiredOf(schema: Schema): string[] {
   return (schema.required ?? []).filter((name) => {

@@ -22,7 +22,10 @@ interface Build extends KubeObject {
   status?: { phase?: string };
 }
 
-/** tagName returns the name of a tag. To a stream's name, it appends the tag latest. */
+/**
+ * tagName returns the full name of a tag. If name contains only a stream's name, it appends the tag
+ * latest.
+ */
 const tagName = (name = '') => (/[:@]/.test(name) ? name : `${name}:latest`);
 
 /** streamOf returns a tag's image stream, if it exists. */
@@ -95,7 +98,10 @@ function inputsOf({ spec: { strategy = {}, source } }: BuildConfig): Reference[]
   return [...bases, ...(source?.images ?? []).map(({ from }) => from)];
 }
 
-/** cycleWarnings finds cycles of build configurations, whose builds would trigger each other. */
+/**
+ * cycleWarnings finds cycles of build configurations. Each build in a cycle would trigger the next
+ * one without end.
+ */
 export function cycleWarnings(state: State): Warning[] {
   const configs = listOf<BuildConfig>(state, ids.buildConfigs);
   const done = new Set<string>();

@@ -40,7 +40,7 @@ interface Scaler extends KubeObject {
   spec: { scaleTargetRef: { kind: string; name: string } };
 }
 
-/** targetIDs contains the resources that autoscalers scale, by kind. */
+/** targetIDs maps the kinds that autoscalers scale to the IDs of their resources. */
 const targetIDs = new Map([
   ['DeploymentConfig', ids.configs],
   ['Deployment', ids.deployments],

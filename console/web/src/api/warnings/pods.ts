@@ -5,7 +5,10 @@ import type { State, Warning } from './state';
 /** manyRestarts is the number of container restarts that indicates a problem. */
 const manyRestarts = 5;
 
-/** restartPeriod is the time in seconds after its latest restart in which a pod has a problem. */
+/**
+ * restartPeriod is how long, in seconds, the restarts of a pod indicate a problem after the latest
+ * restart.
+ */
 const restartPeriod = 3600;
 
 /** podWarnings finds pods that fail, restart repeatedly or have no node. */

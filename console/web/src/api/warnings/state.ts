@@ -6,7 +6,7 @@ import type { KubeObject, LooseObject } from '../types';
 /** levels contains the severities of warnings, most severe first. */
 export const levels = ['error', 'warning', 'info'] as const;
 
-/** Warning is a problem of an object, with its remedy. */
+/** Warning is an object's problem, with its remedy. */
 export interface Warning extends Advice {
   level: (typeof levels)[number];
   /** resource and name identify the object. */

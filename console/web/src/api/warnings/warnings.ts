@@ -18,10 +18,10 @@ const rules: ((state: State) => Warning[])[] = [
   templateWarnings,
 ];
 
-/** keyOf identifies a warning. */
+/** keyOf returns a string that identifies a warning. */
 export const keyOf = ({ resource, name, problem }: Warning) => `${resource} ${name} ${problem}`;
 
-/** warningsOf returns a project's problems once each, most severe first. */
+/** warningsOf returns a project's problems without duplicates, most severe first. */
 export function warningsOf(state: State): Warning[] {
   const all = new Map(rules.flatMap((rule) => rule(state)).map((warning) => [keyOf(warning), warning]));
   return levels.flatMap((level) => [...all.values()].filter((warning) => warning.level === level));

@@ -21,8 +21,8 @@ const cancelledKey = 'openshift.io/deployment.cancelled';
 const createErrorKey = 'openshift.io/deployer-pod.create-error';
 
 /**
- * refusalPeriod is the time in milliseconds for which an event explains why a controller lacks
- * pods. Controllers wait at most 1000 seconds before they try again.
+ * refusalPeriod is how long, in milliseconds, an event explains why a controller lacks pods.
+ * Controllers wait at most 1000 seconds before they try again.
  */
 const refusalPeriod = 20 * 60_000;
 

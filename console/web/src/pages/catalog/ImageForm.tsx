@@ -24,7 +24,10 @@ interface Result {
   error?: Error;
 }
 
-/** keyOf returns the key of a result. A registry and an image stream can use the same name. */
+/**
+ * keyOf returns the key of a result. The key includes the kind of source, because a registry and an
+ * image stream can use the same name.
+ */
 const keyOf = (image: string, tag?: StreamTag) => `${tag ? 'stream' : 'registry'}:${image}`;
 
 /** Component creates an application from an image in a registry or in an image stream. */

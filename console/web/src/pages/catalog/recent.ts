@@ -25,7 +25,7 @@ export function recentItems(items: Item[], user: string | undefined): Item[] {
     .filter((item) => item !== undefined);
 }
 
-/** remember records that a user has opened a tile. It forgets another user's tiles. */
+/** remember records that a user has opened a tile. It discards another user's tiles. */
 export function remember(item: Item, user: string): void {
   const paths = [item.path, ...stored(user).filter((path) => path !== item.path)].slice(0, maxRecent);
   const recent: Recent = { user, paths };

@@ -197,7 +197,7 @@ function Failures({ events }: { events: Event[] }) {
   );
 }
 
-/** titleOf names an event's object with its project. */
+/** titleOf returns the kind, project and name of an event's object. */
 function titleOf({ involvedObject: { kind, namespace, name } }: Event): string {
   return `${kind} ${namespace ? `${namespace}/` : ''}${name}`;
 }

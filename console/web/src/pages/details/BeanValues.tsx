@@ -10,7 +10,7 @@ interface ValuesProps {
   body: string;
   action: string;
   args: Argument[];
-  /** initial contains the initial texts. */
+  /** initial contains the initial text of each argument. */
   initial?: string[];
   run: (entered: string[]) => Promise<unknown>;
   close: () => void;

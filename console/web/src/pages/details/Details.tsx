@@ -15,7 +15,7 @@ import { Component as NotFound } from '../NotFound';
 import { Actions } from './Actions';
 import { tabsOf } from './tabs';
 
-/** Component shows an object. */
+/** Component shows an object's page. */
 export function Component() {
   const { project, resource: id = '', name = '' } = useParams();
   const resources = useResources();

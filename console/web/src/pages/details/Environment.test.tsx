@@ -17,7 +17,9 @@ function version(resourceVersion: string, ...values: string[]): LooseObject {
   return { apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'shop', uid: '1', resourceVersion, creationTimestamp: '' }, spec };
 }
 
-/** open renders the tab of a deployment. The server answers changes with the given responses. */
+/**
+ * open renders the tab of a deployment. The server responds to changes with the given responses.
+ */
 async function open(object: LooseObject, ...responses: Response[]) {
   vi.stubGlobal('fetch', (address: string, { method }: RequestInit) => {
     const rules = [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }];

@@ -61,7 +61,8 @@ function Variables({ resource, project, object, index }: TabProps & { index: num
     if (!part) {
       return;
     }
-    // Only changes to the environment are conflicts, not changes to the number of replicas.
+    // A concurrent change to the environment is a conflict. A change to the number of replicas is
+    // not.
     send(async () => {
       setBase(await patch<typeof object>(pathOf(resource, project, object.metadata.name), patchOf(hasChanged ? base : newest, part, variables)));
       setEdited(undefined);

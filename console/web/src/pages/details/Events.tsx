@@ -11,7 +11,7 @@ import type { TabProps } from './tabs';
  * project.
  */
 export default function Events({ object, project }: TabProps) {
-  // In events, a node's UID is its name.
+  // Events about a node contain the node's name instead of its UID.
   const uid = object.kind === 'Node' ? object.metadata.name : object.metadata.uid;
   const { items, loaded } = useObjects<Event>(eventsPath(project), { fieldSelector: `involvedObject.uid=${uid}` });
   if (!loaded) {

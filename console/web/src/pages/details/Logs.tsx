@@ -11,7 +11,7 @@ import { LogView } from '../../ui/LogView';
 import { containersOf, isRunning } from './containers';
 import type { TabProps } from './tabs';
 
-/** tailLines is the number of lines that are read first from the end of a long log. */
+/** tailLines is the number of lines at the end of a long log that are read first. */
 const tailLines = 5000;
 
 /** Logs is the tab with the log of a pod's container, of a build, or of a workload's pods. */
@@ -39,7 +39,7 @@ function LogOfPod({ pods, project, labelSelector }: { pods: Resource; project: s
     return <EmptyState headingLevel="h2" titleText={t.none} />;
   }
   if (pod.metadata.name !== chosen) {
-    setChosen(pod.metadata.name); // the log stays when another pod starts
+    setChosen(pod.metadata.name); // keep the log when another pod starts
   }
   return (
     <>
@@ -85,7 +85,8 @@ function Log({ resource, project, object }: TabProps) {
     }
     return `${pathOf(resource, project, name)}/log?${query}`;
   }, [resource, project, name, container, previous, since, withTimes]);
-  // A container can start after the page was opened. Its log does not exist before that.
+  // If the container starts after the page was opened, the new key makes the page read the log
+  // again, because the log did not exist before.
   const key = `${path} ${started}`;
   return (
     <>

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { text } from '../../text/en';
 import { Copyable } from '../../ui/Copyable';
 
-/** Secrets shows a secret's keys, and the values on request. */
+/** Secrets shows a secret's keys and, on request, their values. */
 export function Secrets({ data }: { data: Record<string, string> }) {
   const [shown, setShown] = useState(false);
   const entries = Object.entries(data);

@@ -13,8 +13,8 @@ import { sectionsOf } from './sections';
 import type { TabProps } from './tabs';
 
 /**
- * Summary is the tab with the fields that every object has, and with facts about its kind: the
- * console's own, or the server's columns.
+ * Summary is the tab with the fields that every object has, followed by facts that depend on the
+ * object's kind. If the console has no facts for a kind, the tab shows the server's columns.
  */
 export default function Summary({ object, project, resource }: TabProps) {
   const { metadata } = object;
@@ -80,8 +80,8 @@ function Fact({ term, children }: { term: string; children: ReactNode }) {
 }
 
 /**
- * maxValue is the maximum number of characters of an annotation that are shown. The YAML tab shows
- * all characters.
+ * maxValue is the maximum number of characters that are shown of an annotation. The YAML tab shows
+ * the complete annotation.
  */
 const maxValue = 80;
 

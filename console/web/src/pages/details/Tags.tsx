@@ -18,7 +18,7 @@ interface StreamStatus {
 }
 
 /**
- * Tags shows an image stream's tags: each tag's current image, and the earlier images on request.
+ * Tags shows an image stream's tags with their current images and, on request, the earlier images.
  */
 export function Tags({ stream }: { stream: LooseObject }) {
   const status = stream.status as StreamStatus | undefined;

@@ -9,7 +9,7 @@ import { withAdoptedStyles } from '../../ui/styleSheets';
 import type { TabProps } from './tabs';
 import { WithContainer } from './WithContainer';
 
-/** shell is a command that starts the best shell in an image. */
+/** shell is a command that starts bash if the image contains it, and sh otherwise. */
 const shell = ['/bin/sh', '-c', 'TERM=xterm-256color; export TERM; if command -v bash >/dev/null 2>&1; then exec bash; fi; exec sh'];
 
 /** Terminal is the tab with a shell in a pod's container. */

@@ -18,7 +18,7 @@ function version(resourceVersion: string, weight: number): LooseObject {
   return { apiVersion: 'route.openshift.io/v1', kind: 'Route', metadata: { name: 'shop', uid: '1', resourceVersion, creationTimestamp: '' }, spec };
 }
 
-/** open renders the tab of a route. The server answers changes with the given responses. */
+/** open renders the tab of a route. The server responds to changes with the given responses. */
 async function open(object: LooseObject, ...responses: Response[]) {
   const request = vi.fn<typeof fetch>().mockImplementation((address, init) => {
     const rules = [{ verbs: ['*'], apiGroups: ['*'], resources: ['*'] }];

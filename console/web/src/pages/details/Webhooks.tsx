@@ -16,7 +16,7 @@ const t = text.builds;
 /** hiddenSecret replaces the secret in a webhook's URL. */
 const hiddenSecret = '<secret>';
 
-/** Webhooks shows the URLs that trigger builds, and their secrets on request. */
+/** Webhooks shows the URLs that trigger builds and, on request, the secrets in the URLs. */
 export function Webhooks({ object }: { object: LooseObject }) {
   const { masterURL } = useStore(config);
   const [secrets, setSecrets] = useState<Record<string, string>>();

@@ -71,7 +71,7 @@ it('rejects an edit of an object that has changed, and shows what has changed', 
   await screen.findByText(text.editor.changed);
   const changes = screen.getByRole('group', { name: text.editor.changes });
   expect(changes.textContent).toContain('+   size: 3');
-  expect(changes.closest('[aria-live]')).toBeNull(); // a screen reader would read all lines
+  expect(changes.closest('[aria-live]')).toBeNull(); // a live region would be read aloud completely
   const toggle = screen.getByRole('button', { name: text.editor.changes });
   fireEvent.click(toggle);
   expect(toggle.getAttribute('aria-expanded')).toBe('false');

@@ -28,7 +28,9 @@ export function containersOf(object: LooseObject): Container[] {
   return Array.isArray(value) ? (value as Container[]) : [];
 }
 
-/** Part is a part of an object with environment variables: a container or a build's strategy. */
+/**
+ * Part is a part of an object that has environment variables: a container or a build's strategy.
+ */
 export interface Part extends Pick<Container, 'name' | 'env'> {
   path: (string | number)[];
 }

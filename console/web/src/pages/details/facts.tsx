@@ -205,7 +205,10 @@ function buildFacts(build: LooseObject, project: string | undefined): Fact[] {
   ];
 }
 
-/** imageLink links to an image's image stream, if the image belongs to one. */
+/**
+ * imageLink returns a link to an image's image stream, or the image's name if the image does not
+ * belong to an image stream.
+ */
 function imageLink(reference: { kind?: string; name?: string; namespace?: string } | undefined, project: string | undefined): ReactNode {
   if (reference?.kind !== 'ImageStreamTag' || !reference.name) {
     return reference?.name ?? text.none;

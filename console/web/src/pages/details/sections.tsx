@@ -129,7 +129,10 @@ function claimSections(claim: LooseObject): [string, ReactNode][] {
   return [];
 }
 
-/** portsOf returns the ports of each of a pod's containers, with their names. */
+/**
+ * portsOf returns the names and numbers of the ports of each container in a pod, keyed by the
+ * container's name.
+ */
 export function portsOf(pod: LooseObject): ReadonlyMap<string, string> {
   const { containers = [], initContainers = [] } = pod.spec as { containers?: Container[]; initContainers?: Container[] };
   const port = ({ name, containerPort, protocol = 'TCP' }: NonNullable<Container['ports']>[number]) => `${name ? name + ': ' : ''}${containerPort}/${protocol}`;

@@ -45,7 +45,7 @@ const creations: Creation[] = [
   },
 ];
 
-/** linksOf returns the pages for actions on an object that the user may perform. */
+/** linksOf returns links to the pages for actions that the user may perform on an object. */
 export function linksOf(object: LooseObject, resources: Resources | undefined, rights: Rights): LinkAction[] {
   const { name, namespace } = object.metadata;
   return creations.flatMap(({ kinds, label, form, key, more }) => {
@@ -61,7 +61,7 @@ export function linksOf(object: LooseObject, resources: Resources | undefined, r
 const restartedKey = 'kubectl.kubernetes.io/restartedAt';
 const runningBuilds = ['New', 'Pending', 'Running'];
 
-/** actionsOf returns the actions for an object's kind that the user may perform. */
+/** actionsOf returns the actions that the user may perform on an object. */
 export function actionsOf(object: LooseObject, resource: Resource, rights: Rights): Action[] {
   const name = object.metadata.name;
   const path = pathOf(resource, object.metadata.namespace, name);

@@ -1,5 +1,6 @@
 /**
- * formIDs contains the resources that have a form. Lists need these IDs before a form is loaded.
+ * formIDs contains the resources that have a form. It is separate from the forms, because lists
+ * need the IDs before a form is loaded.
  */
 export const formIDs = [
   'secrets',

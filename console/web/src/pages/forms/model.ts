@@ -10,12 +10,12 @@ export interface Choice {
   label: string;
 }
 
-/** choicesOf returns the choices among values with labels. */
+/** choicesOf converts values with labels to choices. */
 export function choicesOf(labels: Readonly<Record<string, string>>): Choice[] {
   return Object.entries(labels).map(([value, label]) => ({ value, label }));
 }
 
-/** nameChoices returns the choices among the names of objects. */
+/** nameChoices returns the names of objects as choices. */
 export function nameChoices(items: KubeObject[]): Choice[] {
   return items.map(({ metadata: { name } }) => ({ value: name, label: name }));
 }
@@ -26,7 +26,7 @@ export interface Source {
   choices: (items: KubeObject[], values: Values) => Choice[];
 }
 
-/** namesOf returns the source of the names of a project's objects, such as secrets. */
+/** namesOf returns a source that provides the names of a project's objects, such as secrets. */
 export function namesOf(collection: string): Source {
   return { path: (project) => `/api/v1/namespaces/${encodeURIComponent(project)}/${collection}`, choices: nameChoices };
 }
@@ -93,10 +93,7 @@ export function listOf(value: string | undefined): string[] {
   return value ? (JSON.parse(value) as string[]) : [];
 }
 
-/**
- * toList formats a list of strings as the value of a field. An empty list results in an empty
- * value.
- */
+/** toList formats a list of strings as a field's value. For an empty list, the value is empty. */
 export function toList(items: string[]): string {
   return items.length === 0 ? '' : JSON.stringify(items);
 }

@@ -62,7 +62,8 @@ export function Component() {
         {data ? <Preview usage={data} /> : <Loading />}
         {removable.length > 0 && mayPrune && (
           <div>
-            {/* The dialog removes only images of the preview, so the preview must be of these settings. */}
+            {/* The dialog removes only images in the preview, so the preview must match these
+                settings. */}
             <Button variant="danger" isDisabled={isPlaceholderData || !revisions || !minutes} onClick={() => setAsked(removable)}>
               {t.prune(removable.length)}
             </Button>

@@ -28,7 +28,7 @@ const maxSources = 50;
 /** waiting contains the statuses of objects that have no log yet. */
 const waiting = ['New', 'Pending', 'ContainerCreating', 'PodInitializing'];
 
-/** tailLines is the number of lines that are read first from the end of a long log. */
+/** tailLines is the number of lines at the end of a long log that are read first. */
 const tailLines = 1000;
 
 interface SourcesProps {

@@ -120,8 +120,8 @@ function NetNamespace({ project, resources }: { project: string; resources: Reso
 const columns = { source: 0, pods: 1, destination: 2 };
 
 /**
- * drawingOf returns a drawing of the peers that can reach the pods of each workload, and of the
- * peers that these pods can reach.
+ * drawingOf returns a drawing that shows, for each workload, the peers that can reach its pods, and
+ * the peers that its pods can reach.
  */
 function drawingOf(of: (id: string) => LooseObject[], policies: NetworkPolicy[], resources: Resources, project: string): { nodes: Node[]; edges: Edge[] } {
   const nodes = new Map<string, Node>();

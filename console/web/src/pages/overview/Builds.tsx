@@ -17,7 +17,7 @@ const maxBuilds = 5;
 
 const colors: Record<string, 'green' | 'red' | 'blue' | 'grey'> = { Complete: 'green', Failed: 'red', Error: 'red', Running: 'blue', Pending: 'blue', New: 'blue' };
 
-/** newestBuilds returns at most a number of builds, newest first. */
+/** newestBuilds returns at most max builds, newest first. */
 export function newestBuilds(builds: Build[], max: number): Build[] {
   return [...builds].sort(byCreation).slice(0, max);
 }
@@ -33,7 +33,10 @@ export function Builds({ project, resources }: { project: string; resources: Res
   return resource ? <Latest path={pathOf(resource, project)} project={project} /> : null;
 }
 
-/** Latest is a list, because the styles and scripts of tables are a tenth of the page's size. */
+/**
+ * Latest shows a list instead of a table, because the styles and scripts of tables are a tenth of
+ * the page's size.
+ */
 function Latest({ path, project }: { path: string; project: string }) {
   const { items } = useObjects<Build>(path);
   const latest = newestBuilds(items, maxBuilds);

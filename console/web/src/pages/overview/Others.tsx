@@ -30,12 +30,12 @@ interface OthersProps {
   podsLoaded: boolean;
   services: Service[];
   routes: Route[];
-  /** filter is the part of a name. */
+  /** filter is the text that the name of an object must contain. */
   filter: string;
   /** empty is shown if the project has neither workloads nor these objects. */
   empty: ReactNode;
   hasWorkloads: boolean;
-  /** report receives whether there are objects. */
+  /** report is called with true if there are objects to show, and with false otherwise. */
   report: (any: boolean) => void;
 }
 

@@ -27,7 +27,10 @@ const podTable = (...names: string[]) => ({
   metadata: {},
 });
 
-/** open shows the overview of a project without workloads. review is the response about rights. */
+/**
+ * open shows the overview of a project without workloads. review is the response to the permission
+ * review.
+ */
 function open(project: string, pods: object, review = respond({ status: { resourceRules: [] } })) {
   vi.stubGlobal('WebSocket', class { close() {} });
   vi.stubGlobal('fetch', (address: string) => {

@@ -14,7 +14,10 @@ import { useWarningEvents } from '../../app/notifications/notifications';
 import { text } from '../../text/en';
 import { warnings as t } from '../../text/warnings';
 
-/** maxUrgent and maxShown are the maximum numbers of warnings, before and after a click. */
+/**
+ * maxUrgent is the maximum number of warnings before the user expands the list, and maxShown is the
+ * maximum number afterwards.
+ */
 const maxUrgent = 5;
 const maxShown = 100;
 
@@ -34,10 +37,10 @@ function useWarnings({ project, resources, pods }: WarningsProps): Warning[] {
   const { snapshots, loaded } = useCollections(offered, project);
   const [secrets] = useTables(readable(['secrets'], resources, rights), project);
   const { items: waiting } = useObjects<LooseObject>(pathOf(resources.get('pods') as Resource, project), { fieldSelector: 'status.phase=Pending' });
-  const failures = useWarningEvents(project); // the notifications watch them, too
+  const failures = useWarningEvents(project); // shared with the notifications
   return useMemo(() => {
     if (offered.length === 0 || !loaded || !pods) {
-      return []; // an object can only be missing in a complete collection
+      return []; // in an incomplete collection, an object only seems to be missing
     }
     const of = (id: string) => {
       const snapshot = snapshots[offered.findIndex((resource) => resource.id === id)];

@@ -93,8 +93,8 @@ function Page({ project, resources }: { project: string; resources: Resources })
 }
 
 /**
- * ClusterQuotas shows the ClusterResourceQuotas that include this project. Clients cannot watch
- * them.
+ * ClusterQuotas shows the ClusterResourceQuotas that include this project. It does not update them,
+ * because clients cannot watch them.
  */
 function ClusterQuotas({ path }: { path: string }) {
   const { data } = useQuery({ queryKey: [path], queryFn: () => get<{ items: ClusterQuota[] }>(path) });

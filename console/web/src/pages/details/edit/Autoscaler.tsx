@@ -29,7 +29,7 @@ function valuesOf(object: LooseObject): Values {
   return { min: String(minReplicas), max: String(maxReplicas), cpu: String(metrics?.find(isUsage)?.resource?.target?.averageUtilization ?? '') };
 }
 
-/** autoscaler changes an autoscaler's limits. It keeps metrics that have no field. */
+/** autoscaler changes an autoscaler's limits. It keeps metrics that the form does not show. */
 export const autoscaler: Edit = {
   title: t.action,
   sections: (object) => [

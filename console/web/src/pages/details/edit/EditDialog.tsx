@@ -21,7 +21,8 @@ export function EditDialog({ edit, object, path, close }: DialogProps & { edit: 
   const hasChanged = !isSame(initial, current) || !isSame(current, initial);
   const isReady = !isSame(initial, values) && sections.every((section) => isComplete(section, values));
   const save = () => {
-    // Only changes to the edited parts are conflicts, not changes to the number of replicas.
+    // A concurrent change to the edited parts is a conflict. A change to the number of replicas is
+    // not.
     const from = hasChanged ? base : object;
     return patch(path, [unchanged(from), ...edit.operations(from, values)]).then(close);
   };

@@ -9,7 +9,10 @@ import { EditDialog } from './EditDialog';
 
 const t = attach.link;
 
-/** listOf returns the secrets that a service account has for a use, which is the name of a field. */
+/**
+ * listOf returns the secrets of a service account for the selected use. The use is the name of the
+ * account's field.
+ */
 const listOf = (account: LooseObject, { use = '' }: Values) => account[use] as { name?: string }[] | undefined;
 
 /** linkSecret adds a secret to a service account, as oc secrets link does. */

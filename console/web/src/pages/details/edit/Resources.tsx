@@ -45,8 +45,8 @@ function valuesOf({ prefix, value }: Part<Requirements>): Values {
 }
 
 /**
- * requirementsOf returns the requests and limits with the given values. It keeps resources that
- * have no field, such as devices.
+ * requirementsOf returns the requests and limits with the given values. It keeps resources that the
+ * form does not show, such as devices.
  */
 function requirementsOf({ prefix, value }: Part<Requirements>, values: Values): Requirements {
   const next: Requirements = { ...value, requests: { ...value?.requests }, limits: { ...value?.limits } };

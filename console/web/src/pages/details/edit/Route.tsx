@@ -32,11 +32,11 @@ const specOf = (object: LooseObject) => object.spec as Spec;
 function valuesOf(object: LooseObject): Values {
   const { path, port, to, tls } = specOf(object);
   const secure = Object.fromEntries(Object.entries(tlsFields).map(([key, field]) => [key, tls?.[field] ?? '']));
-  // The user can select one of the service's ports.
+  // The form needs the service's name, because the user can select one of the service's ports.
   return { ...textsOf(['path'], '', { path }), port: String(port?.targetPort ?? ''), service: to?.name ?? '', ...secure };
 }
 
-/** without returns a copy of an object without certain fields. */
+/** without returns a copy of an object without the given fields. */
 function without(of: Record<string, string> | undefined, names: string[]): Record<string, string> {
   return Object.fromEntries(Object.entries(of ?? {}).filter(([name]) => !names.includes(name)));
 }

@@ -40,7 +40,7 @@ const stagesOf: Record<string, Stage[]> = { Rolling: ['pre', 'post'], Recreate: 
 
 /**
  * rollingNumbers contains the names of the numeric parameters of the Rolling type. The Recreate
- * type has only the first of them.
+ * type has only timeoutSeconds.
  */
 const rollingNumbers: NumberName[] = ['timeoutSeconds', 'intervalSeconds', 'updatePeriodSeconds'];
 
@@ -118,14 +118,14 @@ const amount = (value: string | undefined) => (/^\d+$/.test(value ?? '') ? Numbe
 
 const amountsOf = (values: Values) => present({ maxUnavailable: amount(values.maxUnavailable), maxSurge: amount(values.maxSurge) });
 
-/** deploymentStrategy returns the strategy of a Deployment. */
+/** deploymentStrategy returns a Deployment's strategy with the values from the form. */
 function deploymentStrategy({ type = '', ...values }: Values): Strategy {
   return type === 'RollingUpdate' ? { type, rollingUpdate: amountsOf(values) } : { type };
 }
 
 /**
- * configStrategy returns the strategy of a DeploymentConfig. It moves hooks to the parameters of
- * the new type.
+ * configStrategy returns a DeploymentConfig's strategy with the values from the form. It moves
+ * hooks to the parameters of the new type.
  */
 function configStrategy(before: Strategy, values: Values): Strategy {
   const { rollingParams, recreateParams, customParams, ...kept } = before;

@@ -123,7 +123,7 @@ describe('The strategy', () => {
     expect(isValid(strategy, config, { 'post-hook': 'execNewPod' })).toBe(false);
     expect(isValid(strategy, config, { 'post-hook': 'tagImages', 'post-tag': 'app' })).toBe(false);
     expect(isValid(strategy, config, { 'pre-volumes': '["other"]' })).toBe(false);
-    expect(isValid(strategy, config, { 'mid-hook': 'execNewPod' })).toBe(true); // Rolling has none
+    expect(isValid(strategy, config, { 'mid-hook': 'execNewPod' })).toBe(true); // has no mid hook
     expect(isValid(strategy, config, { type: 'Custom' })).toBe(false);
   });
 });

@@ -54,8 +54,8 @@ export function textsOf(names: string[], prefix: string, of: object | undefined)
 }
 
 /**
- * Part is a container's field, such as its readiness probe, with the prefix of the keys of its
- * values.
+ * Part is a field of a container, such as its readiness probe. prefix is the prefix of the keys of
+ * the field's values.
  */
 export interface Part<T> {
   container: Container;
@@ -65,7 +65,7 @@ export interface Part<T> {
   value: T | undefined;
 }
 
-/** partsOf returns the named fields of all of a workload's containers. */
+/** partsOf returns the given fields of each of a workload's containers. */
 export function partsOf<T>(object: LooseObject, names: string[], within: (container: Container) => object | undefined = (container) => container, below = ''): Part<T>[] {
   return containersOf(object).flatMap((container, index) =>
     names.map((name) => ({

@@ -64,7 +64,7 @@ export function handlerValues(prefix: string, handler: Handler | undefined): Val
 
 /**
  * handlerOf returns the handler with the given values, or undefined if there is no action. It keeps
- * settings that have no field, such as a request's headers.
+ * settings that the form does not show, such as a request's headers.
  */
 export function handlerOf(prefix: string, values: Values, before: Handler | undefined): Handler | undefined {
   const value = (name: string) => values[prefix + name] ?? '';

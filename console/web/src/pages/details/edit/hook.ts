@@ -6,7 +6,10 @@ import { commandProblem } from './handler';
 
 const t = edits.strategy;
 
-/** EnvVar is an environment variable. A variable with valueFrom has no field, and is kept. */
+/**
+ * EnvVar is an environment variable. The form does not show variables with valueFrom, and keeps
+ * them.
+ */
 export interface EnvVar {
   name: string;
   value?: string;
@@ -32,7 +35,7 @@ export function environmentProblem(value: string): string | undefined {
   return isValid(pairsOf(value).map(([name, content]) => ({ name, value: content }))) ? undefined : text.environment.invalid;
 }
 
-/** environmentValue formats the variables that have a field. */
+/** environmentValue formats the variables that the form shows. */
 export function environmentValue(env: EnvVar[] | undefined): string {
   const pairs = (env ?? []).filter(({ valueFrom }) => valueFrom === undefined).map(({ name, value }) => [name, value ?? '']);
   return pairs.length === 0 ? '' : JSON.stringify(pairs);
