@@ -2,16 +2,16 @@
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
 
-# One setting for every build and test: changing it would compile Kubernetes a second time. With
-# -trimpath, a second clone finds all packages in Go's build cache.
+# Use the same settings for every build and test, because a different setting would compile
+# Kubernetes a second time. With -trimpath, a second clone finds all packages in Go's build cache.
 export CGO_ENABLED := 0
 export GOFLAGS     := -trimpath -buildvcs=false
 GO      ?= go
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
-# The commit and its time in UTC, which /version shows: two builds of one commit are equal.
+# The commit and its time in UTC, which /version shows. Two builds of one commit are identical.
 COMMIT  := $(shell git rev-parse HEAD 2>/dev/null)
 DATE    := $(shell TZ=UTC git log -1 --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ 2>/dev/null)
-# kubectl and the API server parse the version of Kubernetes that they were built from.
+# kubectl and the API server parse the Kubernetes version that they were built from.
 KUBE    := $(shell awk '$$1 == "k8s.io/kubernetes" {print $$2}' go.mod)
 KUBEVER := $(subst ., ,$(patsubst v%,%,$(KUBE)))
 X       := -X k8s.io/component-base/version
@@ -57,7 +57,7 @@ oc-all: ## build the client for linux, darwin and windows
 		GOOS=$$os GOARCH=amd64 $(GO) build -ldflags '$(LDFLAGS)' -o bin/oc-$$os-amd64 ./cmd/oc || exit 1; \
 	done
 
-# The tests with a server of S3 run at the same time as the scenarios.
+# Run the tests with an S3 server at the same time as the scenarios.
 test: SUITES = ./test/s3 ./test/scenario/...
 test: build sbom lint unit oc-all scenario ## run everything and print the time by package; needs root
 	@$(GO) run ./hack/gotest -report bin/times
@@ -73,10 +73,11 @@ checked: build
 	$(MAKE) --no-print-directory lint golangci PACKAGES="$$changed" && \
 	$(GO) test $$packages
 
-# If at most five tests fail, each of them runs again. The report of make test lists the tests that
-# then pass.
+# If at most five tests fail, gotest runs each of them again. The report of `make test` lists the
+# tests that then pass.
 RERUN = -rerun 5
-# Lint vets all packages. Debug information makes the test programs slower to link.
+# Tests do not vet, because lint vets all packages. Without debug information, the test programs
+# link faster.
 TESTFLAGS = -vet=off -ldflags='-s -w'
 
 unit: build ## run the tests next to the code
@@ -85,9 +86,9 @@ unit: build ## run the tests next to the code
 
 SUITES = ./test/scenario/...
 
-# Three packages run at the same time, because a scenario mostly waits; JOBS=1 runs one package at a
-# time. Each has its own network namespace, data directory and cgroup. With RUN, only the packages
-# with the test are compiled.
+# Three packages run at the same time, because scenarios mostly wait. JOBS=1 runs one package at a
+# time. Each cluster has its own network namespace, data directory and cgroup. With RUN, only the
+# packages that contain the test are compiled.
 SCENARIOS = $(if $(RUN),$$(grep -rlwE 'func ($(RUN))' test/scenario | xargs -r -n1 dirname | sort -u | sed 's|^|./|'),./test/scenario/...)
 
 scenario: build ## run the scenarios on real clusters; RUN=TestName runs one, KEEP=1 keeps its cluster
@@ -99,8 +100,9 @@ else
 	$(GO) run ./hack/gotest -record bin/times/scenario.json $(RERUN) -- $(TESTFLAGS) -count=1 -p $(or $(JOBS),3) -timeout 40m $(SUITES)
 endif
 
-# The embedded programs of this repository that are small, and packages whose tests start no programs of
-# the other architecture and are fast enough in an emulator. One test needs a kernel for amd64.
+# ARM64_PROGRAMS contains this repository's small embedded programs. ARM64_TESTS contains packages
+# whose tests start no programs for the other architecture and are fast enough in an emulator. One
+# of their tests requires a kernel for amd64, so it is skipped.
 ARM64_PROGRAMS := ./cmd/pause ./cmd/slipway-supervisor ./cmd/slipway-cni ./cmd/slipway-egress-router
 ARM64_TESTS    := ./supervisor/component ./internal/cgroup ./internal/jsonlimit ./internal/yamllimit ./internal/throttle \
 	./internal/unixsocket ./config
@@ -149,7 +151,7 @@ lint: setup ## gofmt, go vet, shellcheck
 
 LINTER := bin/golangci-lint
 
-# Run by folder and with a limit, it needs less than 7 GiB of memory.
+# Run the linters by folder and with a memory limit, so that they need less than 7 GiB of memory.
 LINTED = $(if $(filter ./...,$(PACKAGES)),$$(git ls-files '*.go' | sed 's|/.*||' | sort -u | sed 's|.*|./&/...|'),'$(PACKAGES)')
 
 golangci: $(LINTER) ## the linters of .golangci.yml, on all packages or on PACKAGES

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs the distribution's packages that are missing and that building, running and testing need.
+# Installs the missing distribution packages that building, running and testing require.
 set -euo pipefail
 
-# Each row: a program or file, the Debian package that contains it, its purpose.
+# Each row contains a program or file, the Debian package that contains it, and its purpose.
 needs() {
 	cat <<-'ROWS'
 		git                                 git             make: the version, the files that are checked
@@ -73,14 +73,14 @@ needs() {
 	ROWS
 }
 
-# The search paths of ordinary users do not contain an administrator's programs.
+# Ordinary users' search paths do not contain the directories with administrators' programs.
 PATH=$PATH:/usr/sbin:/sbin
 
 missing=()
 while read -r what package _; do
 	if [[ $what == /* ]]; then [[ -e $what ]]; else command -v "$what" >/dev/null; fi || missing+=("$package")
 done < <(needs)
-# A busybox that needs libraries does not run in an image without them.
+# A dynamically linked busybox does not run in an image that lacks its libraries.
 if [[ -e /bin/busybox && $(LC_ALL=C ldd /bin/busybox 2>&1 || true) != *"not a dynamic executable"* ]]; then missing+=(busybox-static); fi
 
 if ((${#missing[@]} > 0)); then
@@ -98,7 +98,7 @@ if ((${#missing[@]} > 0)); then
 	apt-get install -q -y --no-install-recommends "${missing[@]}"
 fi
 
-# The distribution's Go is too old. Go 1.21 or later downloads the version that go.mod names.
+# The distribution's Go is too old. Go 1.21 or later downloads the version that go.mod specifies.
 if ! command -v "${GO:-go}" >/dev/null; then
 	echo "Go is missing: install the version that go.mod names, or a later one, from https://go.dev/dl and put its bin directory into PATH" >&2
 	exit 1

@@ -3,8 +3,8 @@
 //
 //	device-plugin --resource example.com/card --devices '/dev/card*'
 //
-// Each file that matches the pattern is one device. Only one container at a time can use the
-// device, as /dev/<name>. The file's name is the device's ID. A device whose file disappears is
+// Each file that matches the pattern is one device, and the file's name is the device's ID. Only
+// one container at a time can use the device, as /dev/<name>. A device whose file disappears is
 // unhealthy until the file reappears.
 package main
 

@@ -20,14 +20,14 @@ import (
 type plugin struct {
 	pluginapi.UnimplementedDevicePluginServer
 
-	// resource is the name of the resource. pattern matches the paths of the files that are its
-	// devices.
+	// resource is the name of the resource. pattern matches the paths of the resource's device
+	// files.
 	resource, pattern string
 	// directory is the directory that contains the sockets of the kubelet and its plugins.
 	directory string
 
 	mu sync.Mutex
-	// files maps device IDs to the paths of all devices that have ever existed.
+	// files maps device IDs to paths. It contains every device that has ever existed.
 	files map[string]string
 }
 
@@ -59,7 +59,7 @@ func (p *plugin) ListAndWatch(_ *pluginapi.Empty, stream grpc.ServerStreamingSer
 	}
 }
 
-// devices returns the devices with their health and IDs.
+// devices returns all devices with their IDs and health.
 func (p *plugin) devices() ([]*pluginapi.Device, error) {
 	paths, err := filepath.Glob(p.pattern)
 	if err != nil {
@@ -84,7 +84,7 @@ func (p *plugin) devices() ([]*pluginapi.Device, error) {
 	return devices, nil
 }
 
-// Allocate returns the device files for each container.
+// Allocate returns the device files for each container in the request.
 func (p *plugin) Allocate(_ context.Context, request *pluginapi.AllocateRequest) (*pluginapi.AllocateResponse, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// kubelet is the registration server of a kubelet, without the rest of the kubelet.
+// kubelet is a fake kubelet that serves only the registration of plugins.
 type kubelet struct {
 	pluginapi.UnimplementedRegistrationServer
 	registrations chan *pluginapi.RegisterRequest
@@ -57,7 +57,7 @@ func TestPluginRegistersAgainWhenKubeletRestarts(t *testing.T) {
 	p := &plugin{resource: "example.com/card", pattern: "/dev/nul[l]", directory: t.TempDir()}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); p.run(ctx) }() // the plugin starts before the kubelet
+	go func() { defer close(done); p.run(ctx) }() // start the plugin before the kubelet
 	t.Cleanup(func() { cancel(); <-done })
 	k := startKubelet(t, p.directory)
 	request := k.registration(t)
@@ -90,7 +90,7 @@ func TestDevicesAreUnhealthyWithoutTheirFiles(t *testing.T) {
 	if err := os.Symlink("/dev/null", link); err != nil {
 		t.Fatal(err)
 	}
-	// This file is not a device.
+	// card1 is not a device, because it is a regular file.
 	if err := os.WriteFile(filepath.Join(directory, "card1"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

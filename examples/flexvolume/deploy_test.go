@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// deploy runs the script as it runs in the image, with only busybox's shell and programs.
+// deploy runs the script as in the image, where only busybox's shell and programs are available.
 func deploy(t *testing.T, image, host, vendor string) {
 	t.Helper()
 	programs := t.TempDir()
@@ -38,7 +38,7 @@ func deploy(t *testing.T, image, host, vendor string) {
 		if err := script.Wait(); err != nil {
 			t.Errorf("the script failed: %v", err)
 		}
-		_ = syscall.Kill(-script.Process.Pid, syscall.SIGKILL) // the script's last sleep
+		_ = syscall.Kill(-script.Process.Pid, syscall.SIGKILL) // also kill the script's last sleep
 	})
 }
 

@@ -43,9 +43,9 @@ func loadPackages() (graph, error) {
 	}
 }
 
-// changed returns the packages of the given files. The package of a file is the nearest enclosing
-// folder that is a package. If there are any files, changed also returns rules. A change to go.mod
-// or go.sum changes all packages.
+// changed returns the packages that the given files belong to. A file belongs to the nearest
+// enclosing folder that is a package. If any file changed, the result also contains rules, because
+// its tests read every file. If go.mod or go.sum changed, the result contains all packages.
 func (g graph) changed(files []string) []string {
 	paths := map[string]bool{rules: len(files) > 0}
 	for _, file := range files {
@@ -82,7 +82,7 @@ func (g graph) affected(paths []string) []string {
 	return g.withoutSlow(slices.Collect(maps.Keys(seen)))
 }
 
-// withoutSlow sorts packages and removes packages whose tests take minutes.
+// withoutSlow returns the packages, sorted, without those whose tests take minutes.
 func (graph) withoutSlow(paths []string) []string {
 	slices.Sort(paths)
 	return slices.DeleteFunc(paths, func(pkg string) bool {

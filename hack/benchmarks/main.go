@@ -1,4 +1,4 @@
-// Command benchmarks collects the tables of the benchmarks' documents in docs/benchmark.json, so
+// Command benchmarks collects the tables in the benchmark documents into docs/benchmark.json, so
 // that other programs can read them. `make bench` runs it in the repository's root folder after the
 // measurements:
 //
@@ -15,19 +15,19 @@ import (
 	"strings"
 )
 
-// pages lists the documents that contain measurements, and file is the name of the result. All are
-// in docs.
+// pages lists the documents that contain measurements. file is the JSON file that collect's result
+// is written to. All of these files are in docs.
 var pages = []string{"benchmark.md", "benchmark-hosts.md", "benchmark-catalog.md"}
 
 const file = "benchmark.json"
 
-// measurement is a row of a table.
+// measurement is one row of a table in a document.
 type measurement struct {
 	Page string `json:"page"` // file name of the document
 	Part string `json:"part"` // name of the document's generated section
 	Name string `json:"name"` // first cell of the row
-	// Values contains the row's other cells that are not empty, keyed by the column's heading. The
-	// cells have units. A column without a heading has the key "outcome".
+	// Values contains the row's other non-empty cells, including their units, keyed by column
+	// heading. The key of a column without a heading is "outcome".
 	Values map[string]string `json:"values"`
 }
 

@@ -10,7 +10,8 @@ import (
 	"slices"
 )
 
-// inputsFile is a file in dist that contains the hash of the sources that dist was built from.
+// inputsFile is the name of the file in dist that contains the hash of the sources of the last
+// build.
 const inputsFile = "inputs"
 
 // sources returns a hash of all source files. It ignores node_modules, because the lock file

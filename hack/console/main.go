@@ -39,8 +39,8 @@ func main() {
 
 // build contains the settings of a console build.
 type build struct {
-	// web is the folder that contains the sources. npm's script writes the compressed files to
-	// output. slipway embeds the files in dist.
+	// web is the folder that contains the sources, and output is the folder to which npm's build
+	// script writes the compressed files. slipway embeds the files in dist.
 	web, output, dist string
 	// cache is npm's cache directory.
 	cache string

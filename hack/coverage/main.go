@@ -4,8 +4,8 @@
 //	go run ./hack/coverage             prints the totals
 //	go run ./hack/coverage --markdown  writes the totals to docs/coverage.md
 //
-// It must be run in the repository's root folder. It fails if docs/coverage.tsv is invalid or a
-// proof does not exist.
+// Run it in the repository's root folder. It fails if docs/coverage.tsv is invalid or if a proof
+// does not exist.
 package main
 
 import (

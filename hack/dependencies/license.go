@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// phrases identifies licenses by phrases in their texts, in lower case and with single spaces. A
-// license text matches an entry if it contains all of the entry's phrases in text but not the
-// phrase in without.
+// phrases identifies licenses by phrases in their texts. The phrases are in lower case and contain
+// only single spaces. A license text matches an entry if it contains all phrases in the entry's
+// text field but does not contain the phrase in the without field.
 var phrases = []struct {
 	license string // the SPDX identifier
 	text    []string
@@ -31,7 +31,7 @@ var phrases = []struct {
 	{"AGPL", []string{"gnu affero general public license"}, "mozilla public license"},
 }
 
-// permissive lists the licenses that only require that their text and notices be included.
+// permissive lists the licenses that require only that their texts and notices be included.
 var permissive = []string{"Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC", "Unlicense"}
 
 // exception describes a linked module whose license files contain a license that is not permissive.

@@ -34,7 +34,7 @@ func TestPageIsCurrent(t *testing.T) {
 	}
 }
 
-// undated removes the modules' release times, because the go command does not know the release
+// undated removes the modules' release times, because the go command does not report the release
 // times of modules that are only in its cache.
 func undated(page string) string {
 	return regexp.MustCompile(`\| (\d{4}-\d\d-\d\d)? \|`).ReplaceAllString(page, "| |")

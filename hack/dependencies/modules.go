@@ -21,7 +21,7 @@ import (
 // dependency describes a module at the version that is used.
 type dependency struct {
 	Path, Version, Dir string
-	// Time is the version's release time. It is zero if the go command does not know the release
+	// Time is the version's release time. It is zero if the go command does not report the release
 	// time.
 	Time     time.Time
 	Replace  *dependency

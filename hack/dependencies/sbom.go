@@ -102,7 +102,7 @@ func builtPrograms(ctx context.Context, root, release string) (programs []progra
 		if p.info, err = buildinfo.Read(bytes.NewReader(p.content)); err != nil {
 			return nil, fmt.Errorf("read modules of program %q: %w", p.name, err)
 		}
-		if p.info.Main.Sum != "" { // another project's program
+		if p.info.Main.Sum != "" { // the program belongs to another project
 			p.version = p.info.Main.Version
 		}
 	}
@@ -182,7 +182,8 @@ func modulesOf(info *buildinfo.BuildInfo) (modules []debug.Module) {
 		if module.Replace != nil {
 			module = &debug.Module{Path: module.Path, Version: module.Replace.Version, Sum: module.Replace.Sum}
 		}
-		if module.Version != "(devel)" { // (devel) is this repository, in another project's program
+		// A program from another project lists this repository's module with the version (devel).
+		if module.Version != "(devel)" {
 			modules = append(modules, *module)
 		}
 	}

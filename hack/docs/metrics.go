@@ -19,7 +19,7 @@ import (
 	csimetrics "github.com/slipway-platform/slipway/storage/csi/metrics"
 )
 
-// metricSource describes a package that has metrics, and the endpoint that serves the metrics.
+// metricSource describes a package that defines metrics, and the endpoint that serves them.
 type metricSource struct {
 	folder, title, place string
 	collectors           func() ([]prometheus.Collector, error)
@@ -64,14 +64,14 @@ func registered(register func() error) func() ([]prometheus.Collector, error) {
 	}
 }
 
-// without is a collector that describes only the metrics that did not exist when the collector was
-// created.
+// without is a collector that describes only the metrics that are not in existing, which lists the
+// metrics that were registered earlier.
 type without struct {
 	prometheus.Collector
 	existing []string
 }
 
-// Describe sends the descriptors of these metrics to out.
+// Describe sends the descriptors of the metrics that are not in existing to out.
 func (w without) Describe(out chan<- *prometheus.Desc) {
 	for _, desc := range describe(w.Collector) {
 		if !slices.Contains(w.existing, desc.String()) {

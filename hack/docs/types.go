@@ -82,8 +82,8 @@ func (r *types) writeFields(t reflect.Type) error {
 	return nil
 }
 
-// typeName returns a type's name. If the type has a section, the name is a link to this section.
-// The section is written later.
+// typeName returns a type's name. If the type has its own section, typeName returns a link to the
+// section, and schedules the section to be written.
 func (r *types) typeName(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -115,8 +115,8 @@ func (r *types) typeName(t reflect.Type) string {
 	return strings.TrimRight(t.Kind().String(), "123468")
 }
 
-// hasSection reports whether a type has its own section, which is the case for structs of Slipway
-// and OpenShift.
+// hasSection reports whether a type has its own section. Only structs of Slipway and OpenShift have
+// sections.
 func hasSection(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && (strings.HasPrefix(t.PkgPath(), "github.com/openshift/api/") || strings.HasPrefix(t.PkgPath(), "github.com/slipway-platform/"))
 }

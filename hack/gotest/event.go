@@ -25,8 +25,8 @@ type testRun struct {
 	Flaky []testName `json:",omitempty"`
 
 	failed []testName
-	// broken means that a package failed without a failing test: it did not compile, or a check
-	// after its tests failed.
+	// broken means that a package failed although none of its tests failed: either it did not
+	// compile, or a check after its tests failed.
 	broken bool
 }
 

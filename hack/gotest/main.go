@@ -1,8 +1,8 @@
 // Command gotest runs go test, prints its results, and records the time of every test. It also
 // prints the records of several runs as one table.
 //
-// With -rerun, failed tests are run again on their own. Tests that pass in a rerun are recorded and
-// reported as flaky.
+// With -rerun, gotest runs each failed test again on its own. If the test passes in a rerun, gotest
+// records and reports it as flaky.
 //
 //	go run ./hack/gotest -record bin/times/unit.json -rerun 3 -- -count=1 ./...
 //	go run ./hack/gotest -report bin/times

@@ -55,7 +55,7 @@ func readRecords(dir string) (map[string]testRun, error) {
 	return runs, nil
 }
 
-// writeReport prints the times of runs and packages, longest first, and the slowest tests.
+// writeReport prints the times of runs and packages, longest first, and lists the slowest tests.
 func writeReport(w io.Writer, runs map[string]testRun) {
 	var total float64
 	var packages, tests, phases []elapsed

@@ -28,7 +28,7 @@ func rerunArgs(name testName, args []string) []string {
 	rerun := []string{"-count=1", "-run", "^" + regexp.QuoteMeta(name.Test) + "$"}
 	for i := 0; i < len(args); i++ {
 		if !strings.HasPrefix(args[i], "-") {
-			continue // the event is about a package
+			continue // skip packages, because name identifies the package
 		}
 		rerun = append(rerun, args[i])
 		if (args[i] == "-p" || args[i] == "-timeout") && i+1 < len(args) {

@@ -24,7 +24,7 @@ func previous(dir string) manifest.Manifest {
 	return m
 }
 
-// exists reports whether dir contains the compressed program.
+// exists reports whether dir contains the compressed program and the file is not empty.
 func exists(dir string, program manifest.Program) bool {
 	info, err := os.Stat(filepath.Join(dir, program.Archive()))
 	return err == nil && info.Size() > 0

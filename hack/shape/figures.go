@@ -16,7 +16,7 @@ const (
 	screenLines    = 60
 	maxFunction    = 80
 	repeatedLines  = 6   // minimum number of equal lines in a repetition
-	maxRepetitions = 100 // number of places from which a run is too common to count
+	maxRepetitions = 100 // maximum number of places of a reported run
 )
 
 // figure is a size with a name.
@@ -157,7 +157,7 @@ func repetitions(sources []source) (runs []figure, places map[string]string) {
 			continue
 		}
 		lines, numbers := codeLines(s)
-		var previous string // the run that the window before this one belongs to
+		var previous string // the run that contains the preceding window, or ""
 		for j := 0; j+repeatedLines <= len(lines); j++ {
 			window := strings.Join(lines[j:j+repeatedLines], "\n")
 			at, repeated := first[window]

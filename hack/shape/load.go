@@ -20,13 +20,13 @@ import (
 type shape struct {
 	folder  string // relative to the module, "." for the root
 	code    int    // lines with code, without comments and blank lines
-	test    int    // the same number in _test.go files
+	test    int    // lines with code in _test.go files
 	purpose string // first sentence of the doc comment, without "Package x"
 	imports []string
-	problem string // error in the package or in one that it imports, or ""
+	problem string // error in the package or in a package that it imports, or ""
 }
 
-// listed contains the package fields that the go tool prints.
+// listed contains the package fields that `go list` prints.
 type listed struct {
 	Dir, ImportPath, Name, Doc                                            string
 	Imports, GoFiles, IgnoredGoFiles, CgoFiles, TestGoFiles, XTestGoFiles []string

@@ -48,7 +48,7 @@ func avoided(text, section, row string) map[string]bool {
 // glossary advises against.
 func writeNames(w io.Writer, sources []source, glossary string) {
 	locals, keys := avoided(glossary, "Names", "locals"), avoided(glossary, "Log attributes", "")
-	delete(locals, "seen") // allowed for sets, which nearly all of these are
+	delete(locals, "seen") // allowed for sets, and nearly all variables with this name are sets
 	var localPlaces, keyPlaces []string
 	for _, s := range sources {
 		at := func(node ast.Node, name string) string {

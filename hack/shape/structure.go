@@ -14,8 +14,8 @@ import (
 type construct struct {
 	title   string
 	pattern *regexp.Regexp
-	// outside contains the path prefixes of places that are not counted: places where the code is
-	// allowed, and clients, because they are separate processes.
+	// outside contains the path prefixes of files that are not counted: files in which the code is
+	// allowed, and files of clients, which are separate processes.
 	outside []string
 }
 
@@ -33,7 +33,7 @@ func constructs() []construct {
 	}
 }
 
-// writeStructure prints the places that contain a construct although it is not allowed there.
+// writeStructure prints the places that contain a construct that is not allowed there.
 func writeStructure(w io.Writer, sources []source) {
 	for _, c := range constructs() {
 		var places []string

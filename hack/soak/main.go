@@ -1,6 +1,6 @@
 // Command soak fuzzes every parser of untrusted input and prints a table of results. It fails if a
 // target finds a failing input. Go writes the failing input to testdata/fuzz in the target's
-// folder: fix the cause and commit the file, which serves as a unit test from then on.
+// folder. Fix the cause and commit the file, so that it serves as a unit test.
 //
 //	go run ./hack/soak -time 1h                     all targets share an hour
 //	go run ./hack/soak -each 1m -only 'FuzzQuery'   a minute for each target that matches

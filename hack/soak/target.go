@@ -66,11 +66,12 @@ func find(root string, only *regexp.Regexp) (targets []target, err error) {
 	return targets, err
 }
 
-// fuzz runs a target. The time of the target starts with the first execution, after compilation.
+// fuzz runs a target for the duration in share, which starts at the first execution, after
+// compilation.
 func (t target) fuzz(ctx context.Context, share time.Duration) result {
 	r := result{target: t, duration: share}
 	command := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-fuzz", "^"+t.name+"$", "-fuzztime", share.String(), "./"+t.directory)
-	// When Go receives this signal, it terminates its workers.
+	// On SIGINT, go test also terminates its fuzz workers.
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGINT) }
 	command.Stderr = os.Stderr
 	output, err := command.StdoutPipe()
@@ -105,7 +106,7 @@ var (
 // new interesting: 5 (total: 20)", or the name of a failing input.
 func (r *result) read(line string) {
 	if match := progress.FindStringSubmatch(line); match != nil {
-		r.executions, _ = strconv.ParseInt(match[1], 10, 64) // digits
+		r.executions, _ = strconv.ParseInt(match[1], 10, 64) // the pattern matches only digits
 		r.inputs, _ = strconv.Atoi(match[2])
 	}
 	if match := failing.FindStringSubmatch(line); match != nil {

@@ -16,8 +16,8 @@ import (
 const (
 	// apiCount is the number of objects per resource that are created, read and watched.
 	apiCount = 500
-	// maxAPIRatio is the maximum ratio of the time for an OpenShift resource request to the time
-	// for a ConfigMap request.
+	// maxAPIRatio is the target for OpenShift requests: the maximum ratio of their time to the time
+	// of ConfigMap requests.
 	maxAPIRatio = 1.1
 )
 
@@ -27,9 +27,9 @@ type apiResource struct {
 	body string // body of an object, with placeholders for its name
 }
 
-// apiResources contains a Kubernetes resource and an OpenShift resource. Requests for them
-// alternate. A ConfigMap has data of the length of a Route's spec and status, so that the responses
-// have about the same length.
+// apiResources contains a Kubernetes resource and an OpenShift resource. Requests alternate between
+// them. The ConfigMap's data is as long as the Route's spec and status, so that the responses have
+// about the same length.
 var apiResources = [2]apiResource{
 	{"/api/v1/namespaces/default/configmaps",
 		`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": %[1]q}, "data": {"host": "%[1]s.example.com", "value": "` + strings.Repeat("0123456789", 70) + `"}}`},
@@ -43,7 +43,7 @@ func (r apiResource) create(ctx context.Context, server clientrest.Interface, nu
 	return server.Post().AbsPath(r.path).SetHeader("Content-Type", "application/json").Body(body).Do(ctx).Error()
 }
 
-// remove removes all objects.
+// remove removes all objects of the resource.
 func (r apiResource) remove(ctx context.Context, server clientrest.Interface) error {
 	if err := server.Delete().AbsPath(r.path).Do(ctx).Error(); err != nil {
 		return fmt.Errorf("delete %s: %w", r.path, err)
@@ -69,7 +69,7 @@ var apiPercentiles = []struct {
 // preciseMilliseconds formats a time in seconds as milliseconds, with two decimals.
 func preciseMilliseconds(v float64) string { return fmt.Sprintf("%.2f ms", 1000*v) }
 
-// measureAPI measures requests for both resources. It removes the objects at the end.
+// measureAPI measures requests for both resources, and then removes their objects.
 func measureAPI(ctx context.Context, server clientrest.Interface) ([]apiTimes, error) {
 	create := func(r apiResource, number int) error { return r.create(ctx, server, number) }
 	read := func(r apiResource, number int) error {
@@ -92,7 +92,7 @@ func measureAPI(ctx context.Context, server clientrest.Interface) ([]apiTimes, e
 	return times, removeObjects(ctx, server)
 }
 
-// timeRequests measures requests for both resources, which alternate.
+// timeRequests measures requests that alternate between both resources.
 func timeRequests(verb string, count int, request func(r apiResource, number int) error) (apiTimes, error) {
 	result := apiTimes{verb: verb}
 	for number := range count {
@@ -116,7 +116,7 @@ func removeObjects(ctx context.Context, server clientrest.Interface) error {
 	return errors.Join(errs...)
 }
 
-// watchOne starts a watch on one object and waits for the first event.
+// watchOne starts a watch on one object and waits for the watch's first event.
 func watchOne(ctx context.Context, server clientrest.Interface, r apiResource, number int) error {
 	stream, err := server.Get().AbsPath(r.path).Param("watch", "true").
 		Param("fieldSelector", fmt.Sprintf("metadata.name=bench-%d", number)).Stream(ctx)

@@ -107,7 +107,8 @@ func (w *appFixture) measure(ctx context.Context, times int) error {
 				return fmt.Errorf("roll out: %w", err)
 			}
 			*tt.took = append(*tt.took, took)
-			if err := host.Pause(ctx, settleTime); err != nil { // wait for the end of the previous pods
+			// Wait until the previous pods are deleted.
+			if err := host.Pause(ctx, settleTime); err != nil {
 				return err
 			}
 		}
@@ -124,8 +125,8 @@ func (w *appFixture) measure(ctx context.Context, times int) error {
 	return nil
 }
 
-// podTemplate returns the pod template for both kinds. An environment variable distinguishes it
-// from the previous template.
+// podTemplate returns the pod template for the DeploymentConfig and the Deployment. An environment
+// variable contains the version, so that each version's template is different.
 func podTemplate(name string, version int) corev1.PodTemplateSpec {
 	pod := pausePod(name)
 	pod.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0)
@@ -135,7 +136,8 @@ func podTemplate(name string, version int) corev1.PodTemplateSpec {
 
 const configName, deploymentName = appName + "-dc", appName + "-deployment"
 
-// begin creates both applications and waits until they serve requests.
+// begin creates the DeploymentConfig and the Deployment, and waits until their rollouts are
+// complete.
 func (w *appFixture) begin(ctx context.Context) error {
 	template := podTemplate(configName, 0)
 	dc := &appsv1.DeploymentConfig{
@@ -163,8 +165,8 @@ func (w *appFixture) begin(ctx context.Context) error {
 	})
 }
 
-// configDone reports whether the rollout of the current version is complete, by the same rule as
-// `oc rollout status`.
+// configDone reports whether the rollout of the current version is complete, according to the same
+// rule as `oc rollout status`.
 func configDone(dc *appsv1.DeploymentConfig) bool {
 	for _, condition := range dc.Status.Conditions {
 		if condition.Type == appsv1.DeploymentProgressing && condition.Reason == string(appsv1.NewReplicationControllerAvailableReason) {
@@ -174,7 +176,7 @@ func configDone(dc *appsv1.DeploymentConfig) bool {
 	return false
 }
 
-// deploymentDone works like configDone, for a Deployment.
+// deploymentDone works like configDone but for a Deployment.
 func deploymentDone(d *kubeappsv1.Deployment) bool {
 	s := d.Status
 	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == *d.Spec.Replicas && s.Replicas == *d.Spec.Replicas && s.AvailableReplicas == *d.Spec.Replicas
@@ -198,7 +200,7 @@ func (w *appFixture) rollConfig(ctx context.Context, version int) (time.Duration
 	return time.Since(start), err
 }
 
-// rollDeployment works like rollConfig, for the Deployment.
+// rollDeployment works like rollConfig but for the Deployment.
 func (w *appFixture) rollDeployment(ctx context.Context, version int) (time.Duration, error) {
 	deployments := w.client.AppsV1().Deployments("default")
 	start := time.Now()

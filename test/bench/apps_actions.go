@@ -21,7 +21,8 @@ const (
 	templateObjects = 100
 )
 
-// measureImages changes a tag's image, which triggers a deployment of an application without pods.
+// measureImages changes a tag's image repeatedly. Each change triggers a deployment of an
+// application that has no pods.
 func (w *appFixture) measureImages(ctx context.Context) error {
 	const name = appName + "-image"
 	if _, err := w.images.ImageStreams("default").Create(ctx, &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
@@ -46,7 +47,7 @@ func (w *appFixture) measureImages(ctx context.Context) error {
 			return err
 		}
 		w.result.image = append(w.result.image, took)
-		// Without this wait, the next deployment would cancel this one first.
+		// Without this wait, the next deployment would cancel this deployment.
 		if err := poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 			rc, err := w.client.CoreV1().ReplicationControllers("default").Get(ctx, fmt.Sprintf("%s-%d", name, version+1), metav1.GetOptions{})
 			return err == nil && rc.Annotations[appsv1.DeploymentStatusAnnotation] == string(appsv1.DeploymentStatusComplete), err
@@ -58,7 +59,7 @@ func (w *appFixture) measureImages(ctx context.Context) error {
 }
 
 // changeImage points the tag to another image. It returns the time until the ReplicationController
-// for that version exists.
+// for the new version exists.
 func (w *appFixture) changeImage(ctx context.Context, name string, version int) (time.Duration, error) {
 	digest := fmt.Sprintf("sha256:%064x", version)
 	mapping := &imagev1.ImageStreamMapping{

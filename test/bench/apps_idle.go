@@ -93,7 +93,7 @@ func (w *appFixture) makeIdle(ctx context.Context) error {
 	return host.Pause(ctx, time.Second) // Wait until the service proxy has received the change.
 }
 
-// fetch requests a page from within the host's network namespace.
+// fetch requests a page from inside the host's network namespace.
 func (w *appFixture) fetch(ctx context.Context, address string) error {
 	client := &http.Client{Transport: &http.Transport{DialContext: w.host.Dial, DisableKeepAlives: true}}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// runBase compares the slipway program with another build of it, which -base names. The two take
-// turns, as Slipway and stock do in runClusters.
+// runBase compares the slipway program with another build of Slipway, which the -base flag names.
+// The rounds of the two builds alternate, as do the rounds of Slipway and stock in runClusters.
 func runBase(ctx context.Context, o options) error {
 	work, err := os.MkdirTemp("", "slipway-bench-")
 	if err != nil {
@@ -42,7 +42,8 @@ func runBase(ctx context.Context, o options) error {
 // noiseNote explains the last column of the difference.
 const noiseNote = "A difference is beyond the noise if no round of one program is within the range of the other's rounds.\n"
 
-// difference returns the table that compares two builds of slipway. Sides[1] is the base.
+// difference returns the table that compares two builds of Slipway. Sides[1] contains the base's
+// rounds.
 func (r *report) difference() stats.Table {
 	t := stats.Table{Heading: []string{"", "Slipway", "base", "ratio", "Slipway's rounds", "base's rounds", ""}}
 	for _, row := range append(rows(), requestRows()...) {
@@ -57,7 +58,7 @@ func (r *report) difference() stats.Table {
 	return t
 }
 
-// eachRound returns the value of each round.
+// eachRound returns the value for each round separately.
 func eachRound(rounds []round, value func([]round) float64) (values []float64) {
 	for _, r := range rounds {
 		values = append(values, value([]round{r}))
@@ -65,9 +66,9 @@ func eachRound(rounds []round, value func([]round) float64) (values []float64) {
 	return values
 }
 
-// verdict compares the rounds of a program with those of its base. If both had the same
-// distribution, five rounds each would be apart in one of 126 comparisons, and three rounds each in
-// one of ten.
+// verdict compares a program's rounds with the base's rounds. If both programs had the same
+// distribution, their ranges would be disjoint by chance in one of 126 comparisons with five rounds
+// each, and in one of ten comparisons with three rounds each.
 func verdict(rounds, base []float64) string {
 	switch {
 	case slices.Max(rounds) < slices.Min(base):
@@ -78,7 +79,7 @@ func verdict(rounds, base []float64) string {
 	return "noise"
 }
 
-// requestRows returns the rows for the times of API requests for Routes.
+// requestRows returns the rows that compare the times of API requests for Routes.
 func requestRows() (rows []row) {
 	for _, verb := range apiVerbs {
 		for _, of := range apiPercentiles {

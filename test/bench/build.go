@@ -21,12 +21,13 @@ var stockPrograms = []struct{ name, pkg string }{
 	{"kubelet", "k8s.io/kubernetes/cmd/kubelet"},
 	{"kube-proxy", "k8s.io/kubernetes/cmd/kube-proxy"},
 	{"containerd", "github.com/containerd/containerd/v2/cmd/containerd"},
-	// In its default configuration, containerd executes this program for each pod.
+	// The default configuration of containerd runs this program for each pod.
 	{"loopback", "github.com/containernetworking/plugins/plugins/main/loopback"},
 }
 
-// buildStock builds the stock programs into dir with the versions in go.mod and the flags in the
-// Makefile, so that they share compiled packages with slipway. The first build takes minutes.
+// buildStock builds the stock programs into dir. It uses the versions in go.mod and the flags in
+// the Makefile, so that the go command can reuse packages that it compiled for slipway. The first
+// build takes minutes.
 func buildStock(ctx context.Context, dir string) error {
 	flags, err := linkerFlags(ctx)
 	if err != nil {
@@ -47,8 +48,8 @@ func buildStock(ctx context.Context, dir string) error {
 	return nil
 }
 
-// linkerFlags returns flags that strip the programs and set their version. Clients reject a version
-// that they cannot parse.
+// linkerFlags returns flags that strip the programs and set their version. The version must be set
+// because clients reject a version that they cannot parse.
 func linkerFlags(ctx context.Context) (string, error) {
 	command := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
 	command.Stderr = os.Stderr
@@ -67,8 +68,8 @@ func linkerFlags(ctx context.Context) (string, error) {
 }
 
 // copyPrograms copies both sides' programs to dir, so that no other program on the machine shares
-// their pages, which would divide the proportional set size. Afterwards, all of the programs are in
-// the page cache and on the disk.
+// their memory pages. Shared pages would reduce the proportional set size. When copyPrograms
+// returns, all of the programs are in the page cache and on the disk.
 func copyPrograms(dir string, o options) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("copy programs: %w", err)

@@ -21,20 +21,21 @@ import (
 
 const (
 	buildProject = "default"
-	// The source consists of buildFiles files of buildFileSize bytes each. The base image has
-	// layerSize bytes.
+	// The source consists of buildFiles files of buildFileSize bytes each. The base image's layer
+	// contains layerSize random bytes.
 	buildFiles, buildFileSize, layerSize = 200, 16 << 10, 24 << 20
 	startedBuilds, triggeredBuilds       = 5, 5
 	// maxCold and maxCached are the maximum ratios of a build's time to buildah's time. maxStart
 	// and maxTrigger are in seconds.
 	maxCold, maxCached   = 0.75, 1.5
 	maxStart, maxTrigger = 3.0, 1.0
-	// These image prefixes are the registry's addresses for pods and for this machine.
+	// inPods and beside are image prefixes with the registry's address for pods and for this
+	// machine.
 	inPods, beside = "docker-registry.default.svc:5000/" + buildProject, host.Address + ":5000/" + buildProject
 )
 
-// buildDockerfile is the Dockerfile for both sides: it copies files, and has steps that read and
-// write them.
+// buildDockerfile is the Dockerfile for both sides. It copies files, and its steps read and write
+// them.
 const buildDockerfile = `ARG BASE=%s/base:latest
 FROM $BASE
 COPY src /src
@@ -66,7 +67,7 @@ type buildFixture struct {
 	oc         string
 	runc       string
 	builds     *buildclient.BuildV1Client
-	token      string // token of the account that builds
+	token      string // token of the account that runs builds
 	base       string // reference of the base image in the registry
 	result     *builds
 }
@@ -113,13 +114,13 @@ func (y *buildFixture) measure(ctx context.Context, rounds int) error {
 
 // prepare writes the source and the base image.
 func (y *buildFixture) prepare(ctx context.Context) error {
-	noise := rand.NewChaCha8([32]byte{}) // the seed is the same in every run
+	noise := rand.NewChaCha8([32]byte{}) // a fixed seed, so that every run uses the same data
 	content := make([]byte, buildFileSize)
 	if err := os.MkdirAll(filepath.Join(y.work, "src"), 0o755); err != nil {
 		return err
 	}
 	for i := range buildFiles {
-		_, _ = noise.Read(content) // The random source has no end.
+		_, _ = noise.Read(content) // The random source never ends, so Read returns no error.
 		if err := os.WriteFile(filepath.Join(y.work, "src", fmt.Sprint(i)), content, 0o644); err != nil {
 			return err
 		}
@@ -165,7 +166,7 @@ func (y *buildFixture) command(ctx context.Context, program string, args ...stri
 	return output.String(), nil
 }
 
-// round builds once on each side, slipway first.
+// round runs one build on each side, slipway first.
 func (y *buildFixture) round(ctx context.Context, config string, into *buildTimes) error {
 	start := time.Now()
 	if _, err := y.run(ctx, "start-build", config, "--from-dir="+y.work, "--wait"); err != nil {

@@ -54,7 +54,7 @@ func (r *builds) table() stats.Table {
 	return t
 }
 
-// delays returns the delays until a build starts.
+// delays returns the table with the delays until a build starts.
 func (r *builds) delays() stats.Table {
 	t := stats.Table{Heading: []string{"time until a build starts", "p50", "longest", "aim", ""}}
 	for _, row := range []struct {

@@ -28,8 +28,8 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// pushBase pushes an image that contains a shell and random data. The amount of data is the same as
-// in a small Linux distribution.
+// pushBase pushes an image that contains a shell and as much random data as a small Linux
+// distribution contains.
 func (y *buildFixture) pushBase(ctx context.Context, noise io.Reader) error {
 	token, err := y.run(ctx, "create", "token", "builder", "--duration=2h")
 	if err != nil {
@@ -37,7 +37,7 @@ func (y *buildFixture) pushBase(ctx context.Context, noise io.Reader) error {
 	}
 	y.token, y.base = strings.TrimSpace(token), beside+"/base:latest"
 	login := base64.StdEncoding.EncodeToString([]byte("any:" + y.token))
-	// buildah reads the password from a file, because every user can read a process's arguments.
+	// Pass the password to buildah in a file, because every user can read a process's arguments.
 	file := fmt.Appendf(nil, `{"auths": {"%s:5000": {"auth": %q}}}`, host.Address, login)
 	if err := os.WriteFile(y.host.Path("auth.json"), file, 0o600); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (y *buildFixture) pushBase(ctx context.Context, noise io.Reader) error {
 	return y.push(ctx, image)
 }
 
-// baseLayer returns an archive of busybox with its applets, and random data.
+// baseLayer returns a tar archive that contains busybox, its applets, and random data.
 func baseLayer(noise io.Reader) ([]byte, error) {
 	program, err := os.ReadFile("/bin/busybox")
 	if err != nil {
@@ -87,8 +87,8 @@ func baseLayer(noise io.Reader) ([]byte, error) {
 	return buffer.Bytes(), err
 }
 
-// options returns the options for requests to the registry. Every certificate in the cluster's
-// network is trusted.
+// options returns the options for requests to the registry. They trust every certificate, because
+// requests stay in the cluster's network.
 func (y *buildFixture) options(ctx context.Context) []remote.Option {
 	return []remote.Option{
 		remote.WithContext(ctx), remote.WithAuth(&authn.Basic{Username: "any", Password: y.token}),
@@ -99,7 +99,7 @@ func (y *buildFixture) options(ctx context.Context) []remote.Option {
 	}
 }
 
-// push pushes an image as the base image.
+// push pushes an image to the base image's tag.
 func (y *buildFixture) push(ctx context.Context, image v1.Image) error {
 	reference, err := name.ParseReference(y.base)
 	if err != nil {
@@ -185,7 +185,7 @@ func (y *buildFixture) measureTriggers(ctx context.Context) error {
 	}
 	always := func(*buildv1.Build) bool { return true }
 	trigger := buildv1.BuildTriggerPolicy{Type: buildv1.ImageChangeBuildTriggerType, ImageChange: &buildv1.ImageChangeTrigger{}}
-	// The source is the existing image.
+	// The first build uses the existing base image.
 	if _, err := y.await(ctx, func() error { return y.configure(ctx, "triggered", trigger) }, always); err != nil {
 		return err
 	}

@@ -24,8 +24,8 @@ type callCost struct {
 	bare, engine time.Duration
 }
 
-// measureCalls calls the driver "quick" in a separate directory through a registry, as the kubelet
-// does.
+// measureCalls installs the driver "quick" in a separate directory, and calls it through a
+// registry, as the kubelet does.
 func measureCalls(ctx context.Context, dir string) (costs []callCost, err error) {
 	r := &flexvolume.Registry{Dir: filepath.Join(dir, "drivers"), KeepDir: filepath.Join(dir, "kept")}
 	const name = "example.com/quick"

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// pauseImage is the image for pod sandboxes and for the started pods on both sides.
+// pauseImage is the image for pod sandboxes and for measured pods, on both sides.
 const pauseImage = "localhost/slipway-pause:current"
 
 // cluster is a running cluster with the administrator's client.
@@ -59,9 +59,9 @@ func (c *cluster) waitAPI(ctx context.Context) error {
 }
 
 // waitNode waits until the only node is ready and its kubelet has renewed its lease after begin,
-// the start time of the processes. Without the lease check, a node that was ready when the cluster
-// stopped would be considered ready. The condition's time cannot be used instead, because the
-// kubelet does not write an unchanged status.
+// the start time of the processes. Without the lease check, waitNode would accept a node that was
+// ready when the cluster stopped. It cannot use the condition's time instead, because the kubelet
+// does not write an unchanged status.
 func (c *cluster) waitNode(ctx context.Context, begin time.Time) error {
 	err := poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
 		nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -84,7 +84,7 @@ func isReady(node corev1.Node) bool {
 	})
 }
 
-// fill creates the objects in the idle cluster: one pod and a service for it.
+// fill creates the objects that an idle cluster contains: one pod and a service for it.
 func (c *cluster) fill(ctx context.Context) error {
 	err := poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 		_, err := c.client.CoreV1().ServiceAccounts("default").Get(ctx, "default", metav1.GetOptions{})

@@ -24,8 +24,8 @@ import (
 
 const (
 	consoleScript = "test/bench/console/measure.mjs"
-	// These are the projects for the web console's measurements, and the number of pods in each
-	// project. No scheduler binds the pods.
+	// fewProject and manyProject are the projects for the web console's measurements. fewPods and
+	// manyPods are the numbers of their pods. No scheduler binds the pods.
 	fewProject, manyProject = "few", "many"
 	fewPods, manyPods       = 20, 5000
 	// watchSeconds is the duration, in seconds, of each measurement of changes.
@@ -39,21 +39,23 @@ const (
 	consoleRounds = 5
 )
 
-// traffic contains the number of bytes that a page received. Received, of the console's files, and
-// API include headers. Files is the size of the compressed contents of Count files, which include
-// scripts, styles and fonts.
+// traffic contains the sizes, in bytes, of the responses that a page received. Received is the size
+// of the console's files and API is the size of API responses, both with headers. Files is the
+// compressed size of the Count console files without headers. Scripts, Styles and Fonts are parts
+// of Files.
 type traffic struct{ Received, API, Files, Count, Scripts, Styles, Fonts float64 }
 
-// consoleLoad contains page sizes, and times from the login to the overview, in ms.
+// consoleLoad contains page sizes, and the times from the login until the overview is complete, in
+// ms.
 type consoleLoad struct {
 	Catalog, OverviewBytes traffic
 	Overview               []float64
 }
 
 // consoleWatch contains measurements of a page that shows changes: times in ms and sizes in bytes.
-// Complete is the time from the login until the page contains all pods. The other times begin then.
-// Pictures contains the times from the requests of changes until the page shows them, and Drawings
-// the times from their watch events.
+// Complete is the time from the login until the page contains all pods. The other measurements
+// start after that. Pictures contains the times from requests that change a pod until the page
+// shows the change, and Drawings contains the times from the corresponding watch events.
 type consoleWatch struct {
 	Frames, Pictures, Drawings []float64
 	Complete, Heap, Memory     float64
@@ -178,8 +180,8 @@ func (f *consoleFixture) watch(ctx context.Context, into *consoleWatch, project 
 	return nil
 }
 
-// change updates one pod after another until ctx is done: it sets the reason in the pod's status to
-// the time of the request.
+// change updates one pod after another until ctx is done. It sets the reason in each pod's status
+// to the time of the request.
 func (f *consoleFixture) change(ctx context.Context, project string, pods int) error {
 	ticker := time.NewTicker(changesInterval)
 	defer ticker.Stop()

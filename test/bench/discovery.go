@@ -15,13 +15,12 @@ import (
 )
 
 const (
-	// manyDrivers is the number of drivers that are watched for idleDiscovery, during which they do
-	// not change.
+	// manyDrivers is the number of installed drivers. idleDiscovery is the time for which they are
+	// watched without a change.
 	manyDrivers   = 500
 	idleDiscovery = 10 * time.Second
-	// singleChanges is the number of consecutive changes. Each change starts after the previous
-	// change has taken effect. burstChanges is the number of changes that follow each other as fast
-	// as possible.
+	// singleChanges is the number of changes that each start after the previous change has taken
+	// effect. burstChanges is the number of changes that follow each other as fast as possible.
 	singleChanges = 10
 	burstChanges  = 10_000
 )
@@ -52,7 +51,7 @@ func (s *scanTimes) ScanEnds(scan flexvolume.Scan) {
 	s.begins = append(s.begins, time.Now().Add(-scan.Duration))
 }
 
-// apart returns the minimum time between the starts of two scans.
+// apart returns the minimum time between the starts of two consecutive scans.
 func (s *scanTimes) apart() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +103,7 @@ func measureDiscovery(ctx context.Context, dir string) (result discovery, err er
 	return result, err
 }
 
-// processorTime returns this process's CPU time per second while it waits.
+// processorTime returns this process's CPU time per second, measured while it waits.
 func processorTime(ctx context.Context, long time.Duration) (float64, error) {
 	usage := func() (float64, error) {
 		var usage unix.Rusage
@@ -113,7 +112,7 @@ func processorTime(ctx context.Context, long time.Duration) (float64, error) {
 		}
 		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds(), nil
 	}
-	if err := host.Pause(ctx, long/5); err != nil { // wait for the end of the last init
+	if err := host.Pause(ctx, long/5); err != nil { // wait until the last init call has ended
 		return 0, err
 	}
 	before, err := usage()
@@ -127,7 +126,7 @@ func processorTime(ctx context.Context, long time.Duration) (float64, error) {
 	return (after - before) / long.Seconds(), err
 }
 
-// changed is the driver that is changed.
+// changed is the name of the driver that the benchmark changes.
 const changed = "example.com/driver0"
 
 // change writes another version of the driver and waits until the new version is usable.
@@ -154,7 +153,7 @@ func change(ctx context.Context, r *flexvolume.Registry, number int) (time.Durat
 }
 
 // writeVersion writes another version of the driver. Unlike an installation, it does not sync the
-// file.
+// file to disk.
 func writeVersion(pluginDir string, number int) error {
 	content, err := drivers.ReadFile("drivers/quick")
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// These are the targets for the FlexVolume engine. They are absolute, because there is no upstream
-// counterpart to compare it with.
+// These are the targets for the FlexVolume engine. They are absolute values, because upstream has
+// no counterpart to compare the engine with.
 const (
 	mostAdded  = 1500 * time.Microsecond
 	mostChange = 1300 * time.Millisecond

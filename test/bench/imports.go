@@ -21,11 +21,11 @@ import (
 const (
 	// importTags is the number of tags in the imported repository.
 	importTags = 1000
-	// importsIdle is how long the cluster is idle before its memory is read.
+	// importsIdle is the time for which the cluster is idle before the benchmark reads its memory.
 	importsIdle = 30 * time.Second
 )
 
-// importsMaster allows importing all tags, from a registry in the host's network.
+// importsMaster raises the import limit to all tags, and allows a registry in the host's network.
 const importsMaster = `apiVersion: v1
 kind: MasterConfig
 imagePolicyConfig: {maxImagesBulkImportedPerRepository: 1000}
@@ -78,7 +78,7 @@ func runImports(ctx context.Context, o options) error {
 	return importsSection.Write(o.markdown, conditions+"\n"+t.Markdown())
 }
 
-// importer is the importing cluster.
+// importer is the cluster that imports the images.
 type importer struct {
 	host    *host.Host
 	streams imageclient.ImageStreamInterface
@@ -162,7 +162,8 @@ func (i *importer) stream(ctx context.Context) error {
 	return i.complete(ctx, "each", nil)
 }
 
-// scheduled changes all images and sets the stream's last import time to a time long ago.
+// scheduled changes all images, and makes the scheduled import due by backdating the stream's last
+// check.
 func (i *importer) scheduled(ctx context.Context) error {
 	before, err := i.streams.Get(ctx, "each", metav1.GetOptions{})
 	if err != nil {

@@ -21,11 +21,11 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// responseDelay is the delay added to each response, which is typical for a registry in the same
-// country.
+// responseDelay is added to each response. It is a typical round-trip time to a registry in the
+// same country.
 const responseDelay = 10 * time.Millisecond
 
-// farRegistry is a registry with one repository in a side's network. It counts requests.
+// farRegistry is a registry with one repository. It runs in a side's network and counts requests.
 type farRegistry struct {
 	content    http.Handler
 	server     *http.Server

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// listCount is the number of objects per resource for long lists. listTimes is the number of
-	// lists, and of watches.
+	// listCount is the number of objects per resource in long lists. listTimes is the number of
+	// list requests, and also the number of watches.
 	listCount, listTimes = 10_000, 20
-	// initialEventsEnd is the annotation of the bookmark after a watch's initial events.
+	// initialEventsEnd is the annotation on the bookmark that ends a watch's initial events.
 	initialEventsEnd = "k8s.io/initial-events-end"
 )
 

@@ -17,7 +17,7 @@ import (
 
 const (
 	// A loaded cluster has loadedPods pods and loadedObjects objects of a resource. loadedWatches
-	// clients watch both.
+	// clients watch the pods and the objects.
 	loadedPods, loadedObjects, loadedWatches = 250, 2000, 20
 	// sampleInterval is the time between two requests while the pods start.
 	sampleInterval = 200 * time.Millisecond
@@ -31,12 +31,12 @@ type loaded struct {
 	Get, List []time.Duration
 	// Seconds is the CPU time, in seconds, that the side's processes use until all pods are running.
 	Seconds float64
-	// Idle contains each process's resource usage afterwards.
+	// Idle contains each process's resource usage when the loaded cluster is idle again.
 	Idle []host.Usage
 }
 
-// measureLoaded loads a cluster with pods and with objects of a resource, and measures it. It
-// removes both at the end.
+// measureLoaded loads a cluster with pods and with objects of a resource, measures the cluster, and
+// then removes the pods and the objects.
 func measureLoaded(ctx context.Context, h *host.Host, c *cluster, resource apiResource, idle time.Duration) (result loaded, err error) {
 	server := c.client.CoreV1().RESTClient()
 	if err := host.Each(ctx, loadedObjects, func(i int) error { return resource.create(ctx, server, i) }); err != nil {
@@ -82,7 +82,7 @@ func measureLoaded(ctx context.Context, h *host.Host, c *cluster, resource apiRe
 // podsPath is the path of the project's pods.
 const podsPath = "/api/v1/namespaces/default/pods"
 
-// sample repeats two requests until ctx is done.
+// sample repeatedly sends two requests, one for a pod and one for all pods, until ctx is done.
 func (l *loaded) sample(ctx context.Context, server clientrest.Interface) error {
 	for host.Pause(ctx, sampleInterval) == nil {
 		for path, times := range map[string]*[]time.Duration{podsPath + "/loaded-0": &l.Get, podsPath: &l.List} {
@@ -107,8 +107,8 @@ func watchAll(ctx context.Context, server clientrest.Interface, path string) err
 	return err
 }
 
-// loadedRows returns the comparisons of loaded clusters. Only the last round of each side has these
-// measurements.
+// loadedRows returns the comparisons of loaded clusters, which are measured only in each side's
+// last round.
 func loadedRows() []row {
 	last := func(value func(loaded) float64) func([]round) float64 {
 		return func(rounds []round) float64 { return value(rounds[len(rounds)-1].Loaded) }

@@ -5,12 +5,12 @@
 //
 //	go run ./test/bench [-rounds 3] [-only cluster] [-slipway bin/slipway] [-markdown FILE]
 //
-// With -base, it compares two builds of Slipway. `make bench-compare` runs it so.
+// With -base, it compares two builds of Slipway, as `make bench-compare` does.
 //
 // The two sides alternate on an otherwise idle machine. Each side has a separate network namespace,
-// directory and cgroup, and leaves nothing behind, even if it is interrupted.
-// docs/benchmark-method.md describes the measurements and the setup of the stock side. A missed
-// target is printed as missed; the exit code only reports whether the measurement succeeded.
+// directory and cgroup, which the benchmark removes even if it is interrupted.
+// docs/benchmark-method.md describes the measurements and the setup of the stock side. The report
+// marks a missed target as missed; the exit code only reports whether the measurement succeeded.
 package main
 
 import (
@@ -31,9 +31,9 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/router"
 )
 
-// These markers delimit the reports in a document: clusters, users and projects, applications, the
-// registry, builds, the web console, and imports. The packages csi and router have separate
-// markers.
+// These markers delimit the sections of a document that contain the reports about clusters, users
+// and projects, applications, the registry, builds, the web console, and imports. The packages csi
+// and router have separate markers.
 var (
 	section         = markdown.Section{Begin: "<!-- bench:begin -->", End: "<!-- bench:end -->"}
 	tenantsSection  = markdown.Section{Begin: "<!-- tenants:begin -->", End: "<!-- tenants:end -->"}
@@ -76,7 +76,8 @@ func main() {
 	flag.StringVar(&o.routes, "routes", "10,1000,10000", "`numbers` of routes for the measurements of a router")
 	flag.Parse()
 
-	slog.SetLogLoggerLevel(slog.LevelWarn) // packages of the components that this program uses
+	// Hide the messages of packages that this program shares with the components.
+	slog.SetLogLoggerLevel(slog.LevelWarn)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := run(ctx, o); err != nil {
@@ -156,14 +157,15 @@ func runClusters(ctx context.Context, o options) error {
 	return section.Write(o.markdown, report.markdown())
 }
 
-// contender is one of the two programs, or sets of programs, whose clusters are compared.
+// contender is one of the two sides that runClusters or runBase compares.
 type contender struct {
 	name string
 	open func(*host.Host) (side, error)
 }
 
-// measureSides measures rounds of both contenders, which take turns. It returns each contender's
-// rounds. Two builds are not loaded in the last round: a single value has no range.
+// measureSides measures rounds of both contenders, alternately. It returns each contender's rounds.
+// It does not load two builds of Slipway in the last round, because a single measurement has no
+// range to compare.
 func measureSides(ctx context.Context, work string, compared [2]contender, o options) (sides [2][]round, err error) {
 	for number := range o.rounds {
 		for i, contender := range compared {

@@ -17,7 +17,7 @@ type side interface {
 	start(ctx context.Context) (*cluster, error)
 	// stop stops all processes but keeps the data.
 	stop(ctx context.Context) error
-	// prepare makes the started cluster ready for pods, if this is not part of start.
+	// prepare performs the steps after start that the cluster requires before it can run pods.
 	prepare(ctx context.Context) error
 	// discard stops running processes and removes files outside the host's directory.
 	discard(ctx context.Context) error
@@ -26,7 +26,7 @@ type side interface {
 // sideNames contains the sides in the order of the report.
 var sideNames = [2]string{"slipway", "stock"}
 
-// round contains one side's measurements in one round.
+// round contains a side's measurements in one round.
 type round struct {
 	// Cold and Warm are the times from the start of the first process until the cluster is ready:
 	// Cold with an empty data directory, and Warm with the data of the previous run.
@@ -129,9 +129,10 @@ func measureFirst(ctx context.Context, h *host.Host, s side, o options, last boo
 	return c.empty(ctx)
 }
 
-// measureRequests measures a loaded cluster and many objects, both only in the last round, and API
-// requests. The loaded cluster comes first, because the stock side gets no other requests, and
-// deleted objects remain in etcd and in watch caches for minutes.
+// measureRequests measures API requests. In the last round, it first measures a loaded cluster, and
+// finally measures requests for many objects. The loaded cluster comes first, because deleted
+// objects remain in etcd and in watch caches for minutes, and the stock side gets no other
+// requests.
 func measureRequests(ctx context.Context, h *host.Host, c *cluster, s side, o options, last bool, result *round) (err error) {
 	_, ours := s.(*slipway)
 	if last {
@@ -164,9 +165,9 @@ func timedStart(ctx context.Context, s side) (time.Duration, *cluster, error) {
 	return time.Since(start), c, err
 }
 
-// measureIdle leaves the cluster idle and returns its processes' resource usage. The CPU time is
-// measured over the last two thirds of the idle period, because work from the start continues for a
-// while.
+// measureIdle leaves the cluster idle and returns its processes' resource usage. It measures the
+// CPU time only in the last two thirds of the idle period, because work from the start continues
+// for a while.
 func measureIdle(ctx context.Context, h *host.Host, idle time.Duration) ([]host.Usage, error) {
 	if err := host.Pause(ctx, idle/3); err != nil {
 		return nil, err

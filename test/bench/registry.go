@@ -30,7 +30,7 @@ const (
 	registryLayer  = 32 << 20 // bytes of each layer
 	registryPulls  = 8        // consecutive pulls of the image
 	registryReads  = 1000     // concurrent readers of one manifest
-	leastRegistry  = 0.95     // share of the throughput of the Linux distribution's registry
+	leastRegistry  = 0.95     // minimum throughput, relative to the Linux distribution's registry
 )
 
 // registryRound contains one registry's measurements in one round.
@@ -41,9 +41,9 @@ type registryRound struct {
 	anonymous  float64 // anonymous memory in bytes at the end
 }
 
-// runRegistry compares Slipway's registry, without a cluster, with the Linux distribution's package
-// docker-registry, and reports the result. In each round, both registries run at the same time,
-// with the same configuration, and each with an empty directory on the same disk. The measurements
+// runRegistry compares Slipway's registry, without a cluster, with the docker-registry package of
+// the Linux distribution, and reports the result. In each round, both registries run at the same
+// time with the same configuration, each with an empty directory on the same disk. The measurements
 // alternate.
 func runRegistry(ctx context.Context, o options) error {
 	stock, err := exec.LookPath("docker-registry")

@@ -36,8 +36,8 @@ type row struct {
 type aim struct {
 	// most and least are limits on the ratio. limit is the limit on slipway's value.
 	most, least, limit float64
-	// alone returns slipway's value without the other driver. The ratio uses it in place of the
-	// stock side's value.
+	// alone, if not nil, returns slipway's value without the other driver. The ratio is relative to
+	// this value instead of to the stock side's value.
 	alone func([]round) float64
 }
 
@@ -65,7 +65,7 @@ func rows() []row {
 	}
 }
 
-// all merges the times of all rounds.
+// all returns a function that merges the times of all rounds and applies of to them.
 func all(times func(round) []time.Duration, of func([]float64) float64) func([]round) float64 {
 	return func(rounds []round) float64 {
 		var values []float64
@@ -76,7 +76,7 @@ func all(times func(round) []time.Duration, of func([]float64) float64) func([]r
 	}
 }
 
-// over returns the median of a value over the rounds.
+// over returns a function that computes the median of a value over the rounds.
 func over(value func(round) float64) func([]round) float64 {
 	return func(rounds []round) float64 {
 		var values []float64
@@ -87,7 +87,7 @@ func over(value func(round) float64) func([]round) float64 {
 	}
 }
 
-// upToLimit formats a time. It marks a time that hangLimit may have cut off.
+// upToLimit formats a time. It formats a time that reached hangLimit as "> LIMIT".
 func upToLimit(v float64) string {
 	if v >= hangLimit.Seconds() {
 		return "> " + stats.InSeconds(hangLimit.Seconds())
@@ -95,8 +95,8 @@ func upToLimit(v float64) string {
 	return stats.InSeconds(v)
 }
 
-// evaluate returns the target and whether it was met. If it was missed, the outcome contains the
-// value that missed it.
+// evaluate returns the row's targets and whether they were met. If a target was missed, the outcome
+// contains the value that missed it.
 func (r row) evaluate(value, ratio float64) (text, outcome string) {
 	var aims, missed []string
 	add := func(aim string, met bool, number string) {
@@ -108,7 +108,7 @@ func (r row) evaluate(value, ratio float64) (text, outcome string) {
 	if r.aim.alone != nil {
 		of = " of alone"
 	}
-	// The rounded number is compared with the target, so 1.254 is treated as 1.25.
+	// Compare the rounded ratio with the target, so that 1.254 is treated as 1.25.
 	output := fmt.Sprintf("%.2f", ratio)
 	if r.aim.most != 0 {
 		add(fmt.Sprintf("<= %.2f%s", r.aim.most, of), math.Round(100*ratio) <= math.Round(100*r.aim.most), output)
@@ -143,8 +143,8 @@ func (r *report) comparison() stats.Table {
 	return t
 }
 
-// processes returns the table of both sides' processes in the idle cluster. The last two columns
-// are the memory in the loaded cluster.
+// processes returns the table of both sides' processes. The last two columns contain the memory
+// usage in the loaded cluster, and all other columns contain the usage in the idle cluster.
 func (r *report) processes() stats.Table {
 	t := stats.Table{Heading: []string{"idle process", "PSS", "anonymous", "CPU per second", "loaded PSS", "loaded anonymous"}}
 	pss := func(u host.Usage) float64 { return float64(u.PSS) }
@@ -168,7 +168,7 @@ func (r *report) processes() stats.Table {
 	return t
 }
 
-// usageOf returns a quantity of the process with a name, or 0 if it is not in all.
+// usageOf returns a quantity of the process with the given name, or 0 if all does not contain it.
 func usageOf(name string, all []host.Usage, quantity func(host.Usage) float64) float64 {
 	for _, u := range all {
 		if u.Name == name {

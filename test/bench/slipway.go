@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// slipwayNode is the configuration that separates this cluster from others on the machine. As on
-// the stock side, no pods are evicted if the disk is nearly full.
+// slipwayNode contains the settings that separate this cluster from other clusters on the machine.
+// As on the stock side, the kubelet does not evict pods if the disk is nearly full.
 const slipwayNode = `apiVersion: v1
 kind: NodeConfig
 kubeletArguments:
@@ -66,7 +66,7 @@ func (s *slipway) start(ctx context.Context) (*cluster, error) {
 	return c, c.waitNode(ctx, begin)
 }
 
-// prepare is a no-op, because slipway contains its images.
+// prepare is a no-op, because slipway loads its embedded images itself.
 func (s *slipway) prepare(context.Context) error { return nil }
 
 func (s *slipway) stop(ctx context.Context) error { return s.run(ctx, "down") }
@@ -78,7 +78,7 @@ func (s *slipway) run(ctx context.Context, args ...string) error {
 	command := exec.CommandContext(ctx, s.program, append(args, "--data-dir", s.data())...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 10 * time.Second
-	// The output goes to a file, because background processes would keep a pipe open.
+	// Write the output to a file, because background processes would keep a pipe open.
 	output, err := os.CreateTemp(s.host.Dir, "output-")
 	if err != nil {
 		return fmt.Errorf("record output: %w", err)
@@ -96,8 +96,8 @@ func (s *slipway) run(ctx context.Context, args ...string) error {
 	return errors.Join(fmt.Errorf("slipway %s: %w\n%s", args[0], err, bytes.TrimSpace(body)), readErr)
 }
 
-// onSlipway starts a separate cluster with a MasterConfig, passes the cluster to use, and removes
-// it. An empty MasterConfig selects the default.
+// onSlipway starts a separate cluster, passes it to use, and then removes it. An empty master
+// selects the default MasterConfig.
 func onSlipway(ctx context.Context, dir, cgroupRoot, program, master string, use func(*cluster, *slipway) error) (err error) {
 	h, err := host.New(dir, cgroupRoot)
 	if err != nil {

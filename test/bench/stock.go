@@ -76,10 +76,10 @@ func newStock(h *host.Host, programs string) (side, error) {
 	return s, makeCgroups(h.CgroupRoot)
 }
 
-// start starts the programs in the order that makes the cluster ready soonest: etcd, the API server
-// and containerd immediately, and the kubelet as soon as containerd accepts connections, because it
-// would exit otherwise. The other programs start when the API server is ready. If they started
-// earlier, they would only compete with the API server for CPU time.
+// start starts the programs in the order in which the cluster becomes ready soonest. etcd, the API
+// server and containerd start immediately. The kubelet starts as soon as containerd accepts
+// connections, because it would exit otherwise. The other programs start when the API server is
+// ready, because they would only compete with it for CPU time before that.
 func (s *stock) start(ctx context.Context) (*cluster, error) {
 	begin := time.Now()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -161,7 +161,8 @@ func (s *stock) waitContainerd(ctx context.Context) error {
 	return nil
 }
 
-// waitProxy waits until the service proxy has written its first rules, as `slipway up` does.
+// waitProxy waits until the service proxy has written its first rules. `slipway up` also waits for
+// this.
 func (s *stock) waitProxy(ctx context.Context) error {
 	client := &http.Client{Transport: &http.Transport{DialContext: s.host.Dial, DisableKeepAlives: true}}
 	err := poll(ctx, 20*time.Millisecond, func(ctx context.Context) (bool, error) {
@@ -181,18 +182,18 @@ func (s *stock) waitProxy(ctx context.Context) error {
 	return nil
 }
 
-// busybox is the path at which Debian's busybox-static installs it.
+// busybox is the path at which Debian's busybox-static package installs busybox.
 const busybox = "/bin/busybox"
 
-// prepare loads the images that Slipway loads at its start. In a stock cluster, a user would have
-// pulled them before.
+// prepare loads the images that Slipway loads when it starts. In a real stock cluster, the nodes
+// would have pulled these images earlier.
 func (s *stock) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, host.ReadyTimeout)
 	defer cancel()
 	loader := image.Loader{Store: image.Store{Socket: s.containerdSocket(), Snapshotter: "overlayfs"}, Pause: s.payload.Pause, Busybox: busybox}
 	loaded := false
-	// Slipway also loads its own image, at a time when pods can already start. The stock side does
-	// not need this image.
+	// Slipway also loads its own image, but only when pods can already start. The stock side does
+	// not need this image, so loading stops after the pause image.
 	err := loader.Run(ctx, func() { loaded = true; cancel() })
 	if loaded {
 		return nil
@@ -200,8 +201,7 @@ func (s *stock) prepare(ctx context.Context) error {
 	return errors.Join(fmt.Errorf("load image %s", pauseImage), err, context.Cause(ctx))
 }
 
-// stop stops the programs in the reverse order of their start, and stops the pods before
-// containerd.
+// stop stops the programs in the reverse order of their start. It stops the pods before containerd.
 func (s *stock) stop(ctx context.Context) error {
 	var problems []error
 	for _, name := range []string{"kubelet", "kube-proxy", "kube-scheduler", "kube-controller-manager", "kube-apiserver", "etcd"} {
@@ -213,8 +213,8 @@ func (s *stock) stop(ctx context.Context) error {
 	return errors.Join(append(problems, err)...)
 }
 
-// end stops a program, and kills it after a timeout. It returns an error if the program has already
-// exited.
+// end stops a program, and kills it if it does not exit in time. It returns an error if the program
+// had already exited.
 func (s *stock) end(name string) error {
 	for _, p := range s.running {
 		if p.name != name {

@@ -10,8 +10,8 @@ import (
 	"github.com/moby/sys/mountinfo"
 )
 
-// These are the stock side's networks: kubeadm's service network and, for pods, the subnet of
-// Slipway's default network that the controllers assign to the first node.
+// These are the stock side's networks. The service network is kubeadm's default. The pod network is
+// the subnet of Slipway's default network that the controllers assign to the first node.
 const (
 	serviceCIDR    = "10.96.0.0/12"
 	serviceAddress = "10.96.0.1"
@@ -22,9 +22,9 @@ const (
 	bridge         = "bench0"
 )
 
-// kubeletFile is kubeadm's file with these changes: failCgroupV1 and cgroupfs for machines with
-// cgroup version 1, a separate cgroup, given certificates without rotation, and no eviction on a
-// machine whose disk is nearly full.
+// kubeletFile is kubeadm's file with these changes: failCgroupV1 and cgroupfs support machines with
+// cgroup version 1, the cgroup is separate, certificates are given and not rotated, and no pods are
+// evicted if the disk is nearly full.
 const kubeletFile = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 authentication:
@@ -48,8 +48,8 @@ maxPods: 300
 evictionHard: {nodefs.available: 1%, imagefs.available: 1%, memory.available: 100Mi}
 `
 
-// proxyFile is kubeadm's file with these changes: nftables, and no write to the sysctl
-// nf_conntrack_max, which the kernel rejects in a network namespace.
+// proxyFile is kubeadm's file with two changes: it selects nftables, and it does not set the sysctl
+// nf_conntrack_max, because the kernel rejects this in a network namespace.
 const proxyFile = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 mode: nftables
@@ -59,9 +59,9 @@ hostnameOverride: $node
 conntrack: {maxPerCore: 0}
 `
 
-// containerdFile keeps all defaults except settings that are required to run next to another
-// containerd, to run with these programs, and to run on machines where processes cannot lower an
-// oom_score_adj (without CAP_SYS_RESOURCE).
+// containerdFile keeps all defaults except the settings that containerd needs to run next to
+// another containerd, to use the stock programs, and to run on machines where processes cannot
+// lower an oom_score_adj because they lack CAP_SYS_RESOURCE.
 const containerdFile = `version = 4
 root = "$dir/containerd"
 state = "$dir/run"
@@ -126,8 +126,8 @@ func (s *stock) writeFiles() error {
 
 func (s *stock) containerdSocket() string { return s.host.Path("run", "containerd.sock") }
 
-// lowersOOMScore reports whether this process, and therefore its children, can lower an
-// oom_score_adj. It tries to lower its own value.
+// lowersOOMScore reports whether this process, and therefore its children, can lower oom_score_adj.
+// It tries to lower its own value.
 func lowersOOMScore() bool {
 	const file = "/proc/self/oom_score_adj"
 	before, err := os.ReadFile(file)
@@ -137,8 +137,8 @@ func lowersOOMScore() bool {
 	return os.WriteFile(file, before, 0) == nil
 }
 
-// makeCgroups creates a cgroup in each hierarchy. The kubelet does not start if its configured
-// cgroup does not exist.
+// makeCgroups creates the cgroup in each hierarchy, because the kubelet does not start if its
+// configured cgroup does not exist.
 func makeCgroups(root string) error {
 	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
 	if err != nil {

@@ -48,7 +48,8 @@ func (s *stock) arguments() map[string][]string {
 			"--cluster-signing-cert-file=" + f.CA.Cert, "--cluster-signing-key-file=" + f.CA.Key,
 			"--service-account-private-key-file=" + f.ServiceAccountKey, "--use-service-account-credentials=true",
 			"--controllers=*,bootstrapsigner,tokencleaner", "--leader-elect=false",
-			// kubeadm uses the default, which is a directory on the machine.
+			// Without this flag, the controller manager would use the default directory, which is
+			// shared.
 			"--flex-volume-plugin-dir=" + s.host.Path("drivers"),
 		},
 		"kube-scheduler": {

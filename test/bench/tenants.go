@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	ownProjects = 10    // number of the user's projects
-	allProjects = 10000 // number of the cluster's projects
+	ownProjects = 10    // number of projects that belong to the user
+	allProjects = 10000 // number of projects in the cluster
 	logins      = 60
 	tokenReads  = 300 // number of requests with each kind of credentials
 	sccPods     = 200
@@ -31,7 +31,7 @@ const (
 	maxSCC      = 0.005
 	maxVersion  = 0.015
 	tenant      = "developer"
-	// Slipway's controllers create these objects in a project, in this order.
+	// Slipway's controllers set these annotations on a project, in this order.
 	uidRange  = "openshift.io/sa.scc.uid-range"
 	ownsRoles = "slipway.openshift.io/default-roles"
 )
@@ -53,8 +53,8 @@ type tenants struct {
 	certificate, hit, miss []time.Duration
 	pods                   []time.Duration // durations of requests to create a pod
 	scc                    float64         // seconds of each request in SCC admission
-	// The times of the request for the projects, of `oc get projects`, and of `oc version
-	// --client`.
+	// projects, command and empty contain the times of a request for the user's projects, of `oc
+	// get projects`, and of `oc version --client`.
 	projects, command, empty []time.Duration
 	// emptyCPU contains the CPU times of `oc version --client`.
 	emptyCPU []time.Duration
@@ -80,7 +80,7 @@ func measureTenants(ctx context.Context, dir, program, oc string) (*tenants, err
 type tenantFixture struct {
 	*cluster
 	host   *host.Host
-	config *rest.Config // the administrator's client
+	config *rest.Config // the administrator's client configuration
 	oc     string
 	result *tenants
 }
@@ -124,7 +124,7 @@ func (t *tenantFixture) measure(ctx context.Context, password string) error {
 
 func projectName(i int) string { return fmt.Sprintf("bench-%05d", i) }
 
-// makeProject creates a namespace. The first namespaces belong to the tenant.
+// makeProject creates namespace number i. The first ownProjects namespaces belong to the tenant.
 func (t *tenantFixture) makeProject(ctx context.Context, i int) error {
 	name := projectName(i)
 	if _, err := t.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{}); err != nil {
@@ -141,7 +141,7 @@ func (t *tenantFixture) makeProject(ctx context.Context, i int) error {
 	return err
 }
 
-// waitObjects waits until a project has the objects that Slipway's controllers create.
+// waitObjects waits until Slipway's controllers have set their annotations on a project.
 func (t *tenantFixture) waitObjects(ctx context.Context, i int) error {
 	return poll(ctx, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
 		namespace, err := t.client.CoreV1().Namespaces().Get(ctx, projectName(i), metav1.GetOptions{})
@@ -149,7 +149,7 @@ func (t *tenantFixture) waitObjects(ctx context.Context, i int) error {
 	})
 }
 
-// measureProjects creates the other projects and reads the tenant's projects.
+// measureProjects creates the remaining projects and measures requests for the tenant's projects.
 func (t *tenantFixture) measureProjects(ctx context.Context, user *rest.Config) error {
 	if err := host.Each(ctx, allProjects-ownProjects, func(i int) error { return t.makeProject(ctx, ownProjects+i) }); err != nil {
 		return err

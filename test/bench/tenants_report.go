@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/stats"
 )
 
-// runTenants measures one user among many users and reports the result.
+// runTenants measures a single user in a cluster with many projects, and reports the result.
 func runTenants(ctx context.Context, o options) error {
 	machine, started := host.Describe(), time.Now()
 	work, err := os.MkdirTemp("", "slipway-bench-")

@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// measureLogins logs in as the tenant, as `oc login` does, two logins at a time. It returns the
-// tokens.
+// measureLogins logs in as the tenant, as `oc login` does, with two concurrent logins. It returns
+// the tokens.
 func (t *tenantFixture) measureLogins(ctx context.Context, password string) ([]string, error) {
 	anonymous := rest.AnonymousClientConfig(t.config)
 	anonymous.Dial = t.host.Dial
@@ -131,8 +131,8 @@ func (t *tenantFixture) measureSCC(ctx context.Context, user *rest.Config) error
 		_, err := client.CoreV1().Pods(project).Create(ctx, pausePod(fmt.Sprintf("pod-%d", i)), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}
-	// Wait until admission accepts a pod, because admission reads the project and its service
-	// account from caches.
+	// Wait until admission accepts a pod, because admission's caches of projects and service
+	// accounts might be stale.
 	var refusal error
 	err = poll(ctx, 100*time.Millisecond, func(context.Context) (bool, error) {
 		refusal = create(0)
@@ -160,7 +160,7 @@ func (t *tenantFixture) measureSCC(ctx context.Context, user *rest.Config) error
 	return err
 }
 
-// admission returns the total duration of SCC admission so far, in seconds.
+// admission returns the cumulative duration of SCC admission, in seconds.
 func (t *tenantFixture) admission(ctx context.Context) (sum float64, found bool, err error) {
 	stream, err := t.client.RESTClient().Get().AbsPath("/metrics").Stream(ctx)
 	if err != nil {

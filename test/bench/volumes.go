@@ -154,8 +154,8 @@ func (c *cluster) waitDetached(ctx context.Context) error {
 	return nil
 }
 
-// startTogether starts a number of pods with one volume each. It returns the time until all pods
-// are running. It deletes the pods before it returns.
+// startTogether starts a number of pods with one volume each, and then deletes them. It returns the
+// time until all pods are running.
 func (c *cluster) startTogether(ctx context.Context, count int) (time.Duration, error) {
 	const group = "together"
 	took, err := c.startMany(ctx, group, count, volumePod)
@@ -168,11 +168,12 @@ func (c *cluster) startTogether(ctx context.Context, count int) (time.Duration, 
 	return took, c.waitDetached(ctx)
 }
 
-// groupLabel is the label of pods that are started together. Its value is the name of their group.
+// groupLabel is the label of pods that are started together. Its value is the name of the pods'
+// group.
 const groupLabel = "bench"
 
-// startMany creates a number of pods of a group, one immediately after the other. It returns the
-// time until all pods are running. The pods are named GROUP-0, GROUP-1, and so on.
+// startMany creates a group's pods in rapid succession. It returns the time until all pods are
+// running. The pods are named GROUP-0, GROUP-1, and so on.
 func (c *cluster) startMany(ctx context.Context, group string, count int, newPod func(name string) *corev1.Pod) (time.Duration, error) {
 	pods := c.client.CoreV1().Pods("default")
 	events, err := pods.Watch(ctx, metav1.ListOptions{LabelSelector: groupLabel + "=" + group})
@@ -205,7 +206,7 @@ func (c *cluster) startMany(ctx context.Context, group string, count int, newPod
 	return time.Since(start), nil
 }
 
-// deleteMany deletes the pods of a group and waits until they do not exist.
+// deleteMany deletes a group's pods and waits until they no longer exist.
 func (c *cluster) deleteMany(ctx context.Context, group string) error {
 	pods, selected := c.client.CoreV1().Pods("default"), metav1.ListOptions{LabelSelector: groupLabel + "=" + group}
 	if err := pods.DeleteCollection(ctx, *metav1.NewDeleteOptions(1), selected); err != nil {

@@ -24,16 +24,16 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// clockShift is how far a host's clock is off during a fault.
+// clockShift is the difference between a host's clock and the correct time during a fault.
 const clockShift = 10 * time.Minute
 
-// stopLimit is how long the threads of a process may take to stop on a busy machine.
+// stopLimit is the timeout for all threads of a process to stop on a busy machine.
 const stopLimit = 30 * time.Second
 
 // shiftClock changes the clock of all processes on a host until restore is called. The hosts share
-// the kernel's clock, and programs read it with a function that the kernel maps into each process.
-// shiftClock replaces this function's code in the host's processes. A process that starts later has
-// the correct time.
+// the kernel's clock, but programs read it with a function that the kernel maps into each process.
+// Therefore, shiftClock replaces this function's code in the host's processes. Processes that start
+// later have the correct time.
 func shiftClock(t *testing.T, host *kit.Cluster, shift time.Duration) (restore func()) {
 	t.Helper()
 	processes, err := host.Processes()
@@ -43,7 +43,7 @@ func shiftClock(t *testing.T, host *kit.Cluster, shift time.Duration) (restore f
 	for _, process := range processes {
 		restoreProcess, err := replaceClock(process.PID, code)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-			continue // the process has ended
+			continue // the process has exited
 		}
 		if err != nil {
 			t.Fatalf("change clock of process %d: %v", process.PID, err)
@@ -93,7 +93,7 @@ func replaceClock(pid int, code []byte) (undo func(), err error) {
 		return nil, errors.Join(err, memory.Close())
 	}
 	return func() {
-		_ = writeStopped(pid, memory, address, former) // the process might have ended
+		_ = writeStopped(pid, memory, address, former) // the process might have exited
 		_ = memory.Close()
 	}, nil
 }
@@ -127,13 +127,13 @@ func clockAddress(pid int, memory *os.File) (int64, error) {
 		}
 		return start + int64(symbols[i].Value), nil
 	}
-	return 0, fs.ErrNotExist // the process has ended
+	return 0, fs.ErrNotExist // the process has exited
 }
 
 // errRunning means that a thread has not stopped yet.
 var errRunning = errors.New("the process does not stop")
 
-// writeStopped changes code in a process while none of its threads is executing that code.
+// writeStopped stops a process to change code in it, while none of its threads executes that code.
 func writeStopped(pid int, memory *os.File, address int64, code []byte) error {
 	attempts := time.NewTicker(time.Millisecond)
 	defer attempts.Stop()
@@ -158,7 +158,7 @@ func writeStopped(pid int, memory *os.File, address int64, code []byte) error {
 }
 
 // isOutside reports whether all threads of a process have stopped outside the code. It returns
-// errRunning if a thread has not stopped.
+// errRunning if a thread has not stopped yet.
 func isOutside(pid int, address int64, size int) (bool, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/syscall", pid))
 	if err != nil {
@@ -173,7 +173,7 @@ func isOutside(pid int, address int64, size int) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		fields := strings.Fields(string(state)) // the last one is the program counter
+		fields := strings.Fields(string(state)) // the last field is the program counter
 		if len(fields) == 0 || fields[0] == "running" {
 			return false, errRunning
 		}
@@ -186,7 +186,7 @@ func isOutside(pid int, address int64, size int) (bool, error) {
 	return outside, nil
 }
 
-// checkClock fails the test unless the API server on the host has a shifted clock.
+// checkClock fails the test unless the API server on the host uses the shifted clock.
 func checkClock(t *testing.T, host *kit.Cluster, shift time.Duration) {
 	t.Helper()
 	transport := &http.Transport{DialContext: host.Dial, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
@@ -202,7 +202,7 @@ func checkClock(t *testing.T, host *kit.Cluster, shift time.Duration) {
 	}
 }
 
-// printClock is the environment variable that makes a process print the time.
+// printClock is the environment variable that makes the test program print the time.
 const printClock = "PRINT_CLOCK"
 
 func TestClockOfProcessDiffers(t *testing.T) {
@@ -236,5 +236,5 @@ func TestClockOfProcessDiffers(t *testing.T) {
 		wait(0)
 	}
 	must(t, command.Process.Kill())
-	_ = command.Wait() // it was killed
+	_ = command.Wait() // Wait returns an error because the process was killed
 }

@@ -89,14 +89,14 @@ func waitVoters(c *kit.Cluster) {
 	})
 }
 
-// services creates services through all masters, whose API servers allocate the services'
+// services creates services through the API servers of all masters, which allocate the services'
 // addresses.
 type services struct {
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
 	mu           sync.Mutex
-	acknowledged map[string]string // addresses by service name
+	acknowledged map[string]string // addresses of acknowledged services, keyed by service name
 }
 
 func startServices(hosts map[string]*kit.Cluster) *services {
@@ -122,7 +122,7 @@ func (s *services) create(ctx context.Context, master string, c *kit.Cluster) {
 			s.acknowledged[created.Name] = created.Spec.ClusterIP
 			s.mu.Unlock()
 		}
-		select { // each service adds rules to the proxies of all nodes
+		select { // limit the rate, because each service adds rules to the proxies of all nodes
 		case <-ctx.Done():
 		case <-time.After(500 * time.Millisecond):
 		}

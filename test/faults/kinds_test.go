@@ -15,13 +15,13 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// fullDisk is the fault kind that only the host with its own disk can have.
+// fullDisk is a kind of fault that only the host with its own disk can have.
 const fullDisk = "full disk"
 
 // begin starts a fault on a host. It returns a function that ends the fault.
 type begin func(t *testing.T, host *kit.Cluster) (end func())
 
-// effects contains the faults by kind.
+// effects maps each kind of fault to the function that starts it.
 var effects = map[string]begin{
 	"kill of the control plane": kill("control-plane"),
 	"kill of the node process":  kill("node"),
@@ -58,7 +58,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// kill kills a process, which the supervisor restarts.
+// kill returns a fault that kills a process. The supervisor restarts the process.
 func kill(process string) begin {
 	return func(_ *testing.T, host *kit.Cluster) func() {
 		host.Kill(process)
@@ -77,11 +77,11 @@ func signalAll(t *testing.T, host *kit.Cluster, signal syscall.Signal) {
 	processes, err := host.Processes()
 	must(t, err)
 	for _, process := range processes {
-		_ = syscall.Kill(process.PID, signal) // the process might have ended
+		_ = syscall.Kill(process.PID, signal) // the process might have exited
 	}
 }
 
-// filter drops packets on the machine's network device.
+// filter returns a fault that drops packets on the machine's network device.
 func filter(hook, match string) begin {
 	return func(t *testing.T, host *kit.Cluster) func() {
 		stop, err := host.Filter(hook, match)

@@ -31,23 +31,23 @@ func (f fault) String() string {
 }
 
 const (
-	// shortest and longest are the limits on a fault's duration. The lease duration of the leader
-	// election is between these limits.
+	// shortest and longest are the limits on a fault's duration. The leader election's lease
+	// duration is between these limits, so that some faults outlast a lease.
 	shortest, longest = 2 * time.Second, 20 * time.Second
-	// One in secondShare faults coincides with another fault.
+	// At most one in secondShare faults also kills the control plane on a second host.
 	secondShare = 3
-	// During one in clockShare faults, a host's clock is off.
+	// One in clockShare faults also shifts a host's clock.
 	clockShare = 2
 )
 
-// schedule selects faults. The same seed always results in the same faults.
+// schedule selects faults at random. The same seed always results in the same faults.
 type schedule struct {
 	random, clocks *rand.Rand
 	hosts          []string
 	kinds          []string
-	// deck contains the kinds that are left until all kinds have occurred once.
+	// deck contains the kinds that remain to be drawn before a kind occurs again.
 	deck []string
-	// disk is the host whose disk may fill up.
+	// disk is the host whose disk can be filled.
 	disk string
 }
 

@@ -54,7 +54,7 @@ spec:
 // moveInterval is the interval at which the disk's pod moves to another node.
 const moveInterval = 5 * time.Second
 
-// disk moves a pod with the only disk from node to node.
+// disk moves a pod that uses the only disk from node to node.
 type disk struct {
 	*kit.Disk
 	stop    context.CancelFunc
@@ -97,8 +97,8 @@ func (d *disk) move(ctx context.Context, hosts map[string]*kit.Cluster) {
 	}
 }
 
-// check fails the test if the disk was attached to two nodes at the same time. The pod must run
-// when the faults have ended.
+// check fails the test if the disk was attached to two nodes at the same time, or if the pod does
+// not run after the faults have ended.
 func (d *disk) check(t *testing.T, hosts map[string]*kit.Cluster) {
 	t.Helper()
 	d.stop()

@@ -50,10 +50,11 @@ spec:
       containers: [{name: app, image: ` + kit.ToolsImage + `, command: [sleep, infinity]}]
 `
 
-// requestInterval is the interval at which each master gets requests for a build and a rollout.
+// requestInterval is the interval at which a client requests a build and a rollout from each
+// master.
 const requestInterval = 10 * time.Second
 
-// workloads starts builds and rollouts through all masters, and watches their pods.
+// workloads starts builds and rollouts through all masters, and watches the resulting pods.
 type workloads struct {
 	stopRequests, stopWatches context.CancelFunc
 	requests, watches         sync.WaitGroup
@@ -62,9 +63,9 @@ type workloads struct {
 	// acknowledged counts the acknowledged requests, keyed by the name of the build or of the
 	// rollout's ReplicationController.
 	acknowledged map[string]int
-	// runs contains the containers of build pods and deployer pods, keyed by the name of the build or
-	// of the ReplicationController. A container is identified by its pod's UID and its own ID, which
-	// is empty until it is created.
+	// runs contains the containers of build pods and deployer pods, keyed by the name of the build
+	// or ReplicationController. A container is identified by its pod's UID and its own ID, which is
+	// empty until the container is created.
 	runs map[string]map[run]bool
 }
 
@@ -125,8 +126,8 @@ func (w *workloads) rollOut(ctx context.Context, master *rest.Config) {
 	if err != nil {
 		panic(err)
 	}
-	// A rollout ends the previous one. If another master starts a rollout at the same time, the
-	// request fails.
+	// A rollout ends the previous rollout. The request fails if another master starts a rollout at
+	// the same time.
 	config, err := client.DeploymentConfigs("default").Instantiate(ctx, "app", &appsv1.DeploymentRequest{Name: "app", Latest: true, Force: true}, metav1.CreateOptions{})
 	if err == nil {
 		w.acknowledge(fmt.Sprintf("rollout app-%d", config.Status.LatestVersion))
@@ -197,7 +198,8 @@ func (w *workloads) check(t *testing.T, hosts map[string]*kit.Cluster) {
 	t.Logf("%d builds and rollouts ran; results of acknowledged requests: %v", len(w.runs), outcomes)
 }
 
-// ended returns the phases of all builds and rollouts. It fails if one of them has not ended.
+// ended returns the phases of all builds and rollouts. It returns an error if one of them is still
+// running.
 func (w *workloads) ended(ctx context.Context, c *kit.Cluster) (map[string]string, error) {
 	client, err := buildclient.NewForConfig(c.Config)
 	if err != nil {

@@ -9,7 +9,8 @@ import (
 )
 
 // Browse opens a page in Chromium on the machine and returns the page's HTML after its scripts have
-// run. Every host name resolves to the machine. Chromium does not upgrade http addresses to https.
+// run. In Chromium, every host name resolves to the machine, and http addresses are not upgraded to
+// https.
 func (c *Cluster) Browse(ctx context.Context, url string) (string, error) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)

@@ -20,7 +20,7 @@ func (c *Cluster) OC(args ...string) string {
 	return c.ocWithInput("", args...)
 }
 
-// TryOC works like OC, for a command that may fail. The error contains the output.
+// TryOC works like OC but for a command that can fail. The error contains the output.
 func (c *Cluster) TryOC(args ...string) (string, error) { return c.oc("", args...) }
 
 // Apply applies a manifest.
@@ -63,7 +63,7 @@ func (c *Cluster) startOC(pipe func(*exec.Cmd) (io.ReadCloser, error), args []st
 	c.t.Cleanup(func() {
 		cancel()
 		_, _ = io.Copy(io.Discard, output)
-		_ = command.Wait() // killed by cancel
+		_ = command.Wait() // Wait returns an error if cancel killed the command
 	})
 	return bufio.NewReader(output)
 }
@@ -97,7 +97,8 @@ func (c *Cluster) OnlyPod(selector string) *corev1.Pod {
 	return pod
 }
 
-// WaitPodRunning waits until all containers of a pod are ready. It returns the pod.
+// WaitPodRunning waits until a pod is running and all of its containers are ready. It returns the
+// pod.
 func (c *Cluster) WaitPodRunning(name string) *corev1.Pod {
 	c.t.Helper()
 	var pod *corev1.Pod
@@ -111,7 +112,7 @@ func (c *Cluster) WaitPodRunning(name string) *corev1.Pod {
 	return pod
 }
 
-// WaitFetch waits until a request that a pod sends returns a page that contains want.
+// WaitFetch waits until a pod can fetch a page that contains want from url.
 func (c *Cluster) WaitFetch(pod, url, want string) {
 	c.t.Helper()
 	c.WaitFor(fmt.Sprintf("response of %s to pod %s with %q", url, pod, want), func(context.Context) error {
@@ -123,7 +124,7 @@ func (c *Cluster) WaitFetch(pod, url, want string) {
 	})
 }
 
-// WaitBlocked waits until a request from a pod fails.
+// WaitBlocked waits until the pod's requests to url fail.
 func (c *Cluster) WaitBlocked(pod, url string) {
 	c.t.Helper()
 	c.WaitFor(fmt.Sprintf("no response of %s to pod %s of %s", url, pod, c.Namespace), func(context.Context) error {
@@ -134,8 +135,8 @@ func (c *Cluster) WaitBlocked(pod, url string) {
 	})
 }
 
-// waitLimit is the timeout of WaitFor. Most conditions are met within seconds. Upstream can need
-// two minutes to notice that a volume's attachment has been deleted.
+// waitLimit is the timeout of WaitFor. Most conditions are met within seconds, but upstream
+// sometimes needs two minutes to detect that a volume's attachment has been deleted.
 const waitLimit = 4 * time.Minute
 
 // WaitFor waits until condition returns nil. After a timeout, it fails the test with the last error
@@ -148,7 +149,8 @@ func (c *Cluster) WaitFor(description string, condition func(context.Context) er
 }
 
 func waitFor(condition func(context.Context) error) error {
-	// condition's context expires later than the wait, so that the last error is not a timeout.
+	// The context of condition expires after the wait does, so that the last error is not a
+	// timeout.
 	ctx, cancel := context.WithTimeout(context.Background(), waitLimit+waitLimit/10)
 	defer cancel()
 	limit := time.After(waitLimit)
@@ -158,7 +160,7 @@ func waitFor(condition func(context.Context) error) error {
 		if err == nil {
 			return nil
 		}
-		// condition takes longer on a busy machine, so call it less often there.
+		// The pause is longer on a busy machine, because condition takes longer there.
 		pause := min(max(100*time.Millisecond, 3*time.Since(start)), time.Second)
 		select {
 		case <-limit:
@@ -168,7 +170,7 @@ func waitFor(condition func(context.Context) error) error {
 	}
 }
 
-// podReady returns an error unless a pod is ready.
+// podReady returns an error unless the pod is ready.
 func podReady(pod *corev1.Pod) error {
 	if pod.DeletionTimestamp != nil {
 		return fmt.Errorf("pod %s is being deleted", pod.Name)
@@ -181,14 +183,14 @@ func podReady(pod *corev1.Pod) error {
 	return fmt.Errorf("pod %s is not ready: phase %s", pod.Name, pod.Status.Phase)
 }
 
-// In returns a copy of the cluster whose verbs use a different namespace.
+// In returns a copy of the cluster whose methods use the given namespace.
 func (c *Cluster) In(namespace string) *Cluster {
 	other := *c
 	other.Namespace = namespace
 	return &other
 }
 
-// TryOCWithInput works like TryOC, for a command that reads standard input.
+// TryOCWithInput works like TryOC but for a command that reads standard input.
 func (c *Cluster) TryOCWithInput(input string, args ...string) (string, error) {
 	return c.oc(input, args...)
 }

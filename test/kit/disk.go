@@ -13,10 +13,11 @@ import (
 const DiskDriver = "test/disk"
 
 // Disk is a disk that can be attached to one node at a time. Its state is in a directory that all
-// hosts share, as in a storage system.
+// hosts share, which acts as the storage system.
 type Disk struct{ state string }
 
-// diskScript is the FlexVolume driver. Its argument is the directory with the disk's state.
+// diskScript is the FlexVolume driver. Its format argument is the directory that contains the
+// disk's state.
 const diskScript = `#!/bin/sh
 state=%s
 success() { echo "{\"status\":\"Success\"$1}"; exit 0; }
@@ -48,7 +49,7 @@ echo '{"status":"Not supported"}'
 exit 1
 `
 
-// NewDisk creates a disk, which exists until the test ends, and installs its driver on hosts.
+// NewDisk creates a disk that exists until the test ends, and installs the disk's driver on hosts.
 func NewDisk(t testing.TB, hosts ...*Cluster) *Disk {
 	t.Helper()
 	state, err := os.MkdirTemp("", "slipway-storage-")
@@ -85,7 +86,7 @@ func (d *Disk) Check(t testing.TB) {
 	t.Logf("the disk was attached %d times", strings.Count(d.read(t, "attached"), "\n"))
 }
 
-// read returns the contents of a file with the disk's state, or "" if it does not exist.
+// read returns the contents of a file in the state directory, or "" if the file does not exist.
 func (d *Disk) read(t testing.TB, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(d.state, name))

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// SetEgress sets a field with egress addresses of a host ("hostsubnet") or project
-// ("netnamespace"), as the guide of OpenShift does. Without values, the list becomes empty.
+// SetEgress sets a field that contains the egress addresses of a host ("hostsubnet") or project
+// ("netnamespace"), with the command in OpenShift's guide. Without values, it sets an empty list.
 func (c *Cluster) SetEgress(kind, name, field string, values ...string) {
 	c.t.Helper()
 	list := ""
@@ -17,7 +17,7 @@ func (c *Cluster) SetEgress(kind, name, field string, values ...string) {
 	c.OC("patch", kind, name, "-p", fmt.Sprintf(`{"%s": [%s]}`, field, list))
 }
 
-// InSegment returns the address in the network segment of the machine whose last byte is given.
+// InSegment returns the address in the machine's network segment whose last byte is last.
 func (m *Machine) InSegment(last byte) string {
 	octets := m.Address.As4()
 	octets[3] = last

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// ExpireCertificates replaces all certificates of a stopped host, except authorities, with
-// certificates that expired a day ago, as if the host had been off for years. master is a host with
-// the authorities' private keys.
+// ExpireCertificates replaces all certificates of a stopped host, except certificate authorities,
+// with certificates that expired a day ago. The host then appears to have been off for years.
+// master is a host that has the authorities' private keys.
 func (c *Cluster) ExpireCertificates(master *Cluster) {
 	c.t.Helper()
 	var authorities []tls.Certificate
@@ -39,7 +39,7 @@ func (c *Cluster) ExpireCertificates(master *Cluster) {
 	}
 }
 
-// expire replaces the certificates in a file. It keeps the private keys.
+// expire replaces the certificates in a file with expired certificates. It keeps the private keys.
 func expire(path string, authorities []tls.Certificate) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -57,7 +57,8 @@ func expire(path string, authorities []tls.Certificate) error {
 	return os.WriteFile(path, replaced, 0o600)
 }
 
-// expired returns a copy of a certificate that expired a day ago. It returns authorities unchanged.
+// expired returns a copy of a certificate that expired a day ago. It returns a certificate
+// authority unchanged.
 func expired(der []byte, authorities []tls.Certificate) ([]byte, error) {
 	cert, err := x509.ParseCertificate(der)
 	if err != nil || cert.IsCA {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Host is an additional host of a cluster, with its own machine and data directory. Its verbs for
-// objects, such as Apply, act on the cluster.
+// Host is an additional host of a cluster, with its own machine and data directory. Its methods for
+// objects, such as Apply, act on the whole cluster.
 type Host = Cluster
 
 // Join starts a host that joins the cluster as a node, and removes it at the end of the test. The
@@ -25,14 +25,14 @@ func (c *Cluster) Join(name string, options Options) *Host {
 }
 
 // JoinMaster starts a host that joins the cluster as a master, and removes it at the end of the
-// test. The host's verbs for objects use its own API server. The cluster must have Options.Segment
-// set.
+// test. The host's methods for objects use its own API server. The cluster must have
+// Options.Segment set.
 func (c *Cluster) JoinMaster(name string, options Options) *Host {
 	c.t.Helper()
 	return c.JoinMasterWith(strings.TrimSpace(c.MustSlipway("token", "create", "--role", "master")), name, options)
 }
 
-// JoinMasterWith works like JoinMaster, with an existing token.
+// JoinMasterWith works like JoinMaster but uses an existing token.
 func (c *Cluster) JoinMasterWith(token, name string, options Options) *Host {
 	c.t.Helper()
 	host := c.NewHost(name, options)
@@ -68,14 +68,15 @@ func (c *Cluster) joined() bool {
 	return err == nil
 }
 
-// leave removes the node of a host that joined the cluster, so that another host can use its name.
+// leave removes a joined host's node from the cluster, so that another host can use the node's
+// name.
 func (c *Cluster) leave() []error {
 	if !c.joined() || keepsClusters() {
 		return nil
 	}
 	args := []string{"leave"}
 	if c.t != nil && c.t.Failed() {
-		args = append(args, "--timeout", "30s") // the masters might be lost
+		args = append(args, "--timeout", "30s") // short, because the masters might be lost
 	}
 	result, err := c.slipway(args...)
 	if err == nil && result.Code != 0 {
@@ -127,16 +128,16 @@ func (c *Cluster) APIURL() string {
 	return (&url.URL{Scheme: "https", Host: net.JoinHostPort(c.Address.String(), "8443")}).String()
 }
 
-// sharedHost is an additional host of the shared cluster. It is started by the first test that
-// needs it.
+// sharedHost is an additional host of the shared cluster. The first test that needs the host starts
+// it.
 type sharedHost struct {
 	once sync.Once
 	host *Host
 	err  error
 }
 
-// SharedHost returns the shared cluster and its second host. The tests in a package share both. The
-// host's node is named "second".
+// SharedHost returns the shared cluster and its second host, whose node is named "second". All
+// tests in a package share the cluster and the host.
 func SharedHost(t testing.TB) (cluster *Cluster, host *Host) {
 	t.Helper()
 	cluster = Shared(t)

@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepVariable is the environment variable that keeps a test's clusters. `make scenario KEEP=1`
-// sets it.
+// keepVariable is the environment variable that makes the kit keep a test's clusters. `make
+// scenario KEEP=1` sets it.
 const keepVariable = "SLIPWAY_TEST_KEEP"
 
-// namespaceDir is the directory in which `ip netns` keeps network namespaces.
+// namespaceDir is the directory that contains the network namespaces of `ip netns`.
 const namespaceDir = "/run/netns"
 
 func keepsClusters() bool { return os.Getenv(keepVariable) != "" }
@@ -53,7 +53,7 @@ Remove it:
 	return err
 }
 
-// nameNamespace gives the network namespace a name, so that it can be entered after the test.
+// nameNamespace gives the network namespace a name, so that the user can enter it after the test.
 func (c *Cluster) nameNamespace() error {
 	if err := os.MkdirAll(namespaceDir, 0o755); err != nil {
 		return err

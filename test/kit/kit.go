@@ -1,10 +1,10 @@
-// Package kit boots a real cluster from bin/slipway for a test and provides verbs for it: Start,
-// Apply, WaitPodRunning, Exec, Kill, Down.
+// Package kit boots a real cluster from bin/slipway for a test, and provides methods to act on it,
+// such as Start, Apply, WaitPodRunning, Exec, Kill and Down.
 //
 // Each cluster has its own network namespace, data directory and root cgroup. Several clusters can
 // run on one machine with the default ports, and a test never affects a cluster that the user runs.
-// At the end of a test, the kit runs `slipway down --purge`. Anything that remains fails the test.
-// If a test fails, the kit prints the cluster's state.
+// At the end of a test, the kit runs `slipway down --purge`, and fails the test if anything
+// remains. If a test fails, the kit prints the cluster's state.
 //
 // The kit requires root and the programs that `make build` builds.
 package kit
@@ -22,8 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ToolsImage is an image with small programs (sh, httpd, nc, wget, nslookup). It exists in every
-// cluster.
+// ToolsImage is an image with small programs (sh, httpd, nc, wget, nslookup). Every cluster has it.
 const ToolsImage = "localhost/slipway-tools:current"
 
 // Options describes how a cluster differs from the defaults.
@@ -33,27 +32,27 @@ type Options struct {
 	// DataDir is an existing, empty directory with a short path. The default is a temporary
 	// directory in SLIPWAY_TEST_DIR or, if that is not set, in /tmp.
 	DataDir string
-	// Segment connects the machine to a network segment that additional hosts can share. If it is
-	// set for an additional host, the host has its own segment, and this machine is the router
-	// between the segments.
+	// Segment connects the machine to a network segment that additional hosts can share. If Segment
+	// is set for an additional host, the host has its own segment, and the machine that runs the
+	// test routes packets between the segments.
 	Segment bool
 	// IPv6 gives machines on segments an additional IPv6 address.
 	IPv6 bool
-	// Router lets a node that joins a cluster run a router.
+	// Router makes a host that joins the cluster as a node run a router.
 	Router bool
-	// OtherNetwork is set if a CNI plugin that the test installs provides the pod network. The
-	// plugin may leave nftables tables behind.
+	// OtherNetwork is set if a CNI plugin that the test installs provides the pod network. The kit
+	// then ignores remaining nftables tables, which the plugin may leave behind.
 	OtherNetwork bool
 }
 
-// Cluster is a cluster for one test. Its verbs fail the test on errors.
+// Cluster is a cluster for one test. Its methods fail the test on errors.
 type Cluster struct {
 	*Machine
 	// DataDir is the data directory.
 	DataDir string
 	// VolumePluginDir is the FlexVolume driver directory.
 	VolumePluginDir string
-	// Program, if set, is the path of the program that replaces bin/slipway.
+	// Program, if set, is the path of a program to run instead of bin/slipway.
 	Program string
 	// CgroupRoot is the cgroup for the cluster's pods and processes.
 	CgroupRoot string
@@ -67,9 +66,9 @@ type Cluster struct {
 	t          testing.TB
 	repository string
 	home       string   // the client's home directory
-	runs       bool     // true if a program of the cluster was started
-	master     *Cluster // the first host's cluster, if this is an additional host
-	// router and otherNetwork are the values in Options.
+	runs       bool     // true if one of the cluster's programs has been started
+	master     *Cluster // the first host's cluster if this is an additional host, or nil
+	// router and otherNetwork are copies of the fields in Options.
 	router, otherNetwork bool
 }
 
@@ -100,7 +99,7 @@ func Start(t testing.TB, options Options) *Cluster {
 	return c
 }
 
-// For returns the cluster for use in another test, such as a subtest.
+// For returns a copy of the cluster for use in another test, such as a subtest.
 func (c *Cluster) For(t testing.TB) *Cluster {
 	clone := *c
 	clone.t = t
@@ -146,21 +145,22 @@ func (c *Cluster) createFiles(options Options) (err error) {
 	return c.configure(options)
 }
 
-// evictionThresholds are lower than the defaults, so that the kubelet evicts no pods on a machine
-// whose disk is almost full.
+// evictionThresholds are lower than the defaults, so that the kubelet does not evict pods on a
+// machine whose disk is almost full.
 const evictionThresholds = "nodefs.available<1%,imagefs.available<1%,memory.available<100Mi"
 
-// The reserves for the registry and local storage are lower than the defaults for the same reason.
+// registryReserve and storageReserve are also lower than the defaults, because the disk can be
+// almost full.
 const (
 	registryReserve = "slipway: {registry: {reserve: 1%}}"
 	storageReserve  = "slipway: {localStorage: {reserve: 1%}}"
 )
 
-// firstMaster contains etcd's ports, as in the file that a cluster's first start writes.
+// firstMaster contains etcd's addresses, as does the file that a cluster's first start writes.
 const firstMaster = "{apiVersion: v1, kind: MasterConfig, etcdConfig: {address: '127.0.0.1:2379', peerAddress: '127.0.0.1:2380'}}"
 
-// configure writes the configuration files with the settings that keep clusters apart and with the
-// test's settings.
+// configure writes the configuration files. They combine the settings that keep clusters apart with
+// the test's settings.
 func (c *Cluster) configure(options Options) error {
 	separation := fmt.Sprintf("kubeletArguments: {volume-plugin-dir: [%q], eviction-hard: [%q]}\nslipway: {cgroupRoot: %q}\n", c.VolumePluginDir, evictionThresholds, c.CgroupRoot)
 	for path, documents := range map[string][]string{

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// dispose takes the cluster down, removes its data and everything else that the kit created, and
-// returns an error for each leftover.
+// dispose takes the cluster down, and removes its data and everything else that the kit created. It
+// returns an error for each kind of leftover.
 func (c *Cluster) dispose() []error {
 	var problems []error
 	if c.runs {
@@ -31,8 +31,8 @@ func (c *Cluster) dispose() []error {
 	return slices.DeleteFunc(problems, func(err error) bool { return err == nil })
 }
 
-// leftovers returns an error for each kind of leftover of a stopped cluster on the machine. It
-// ignores the data directory.
+// leftovers returns an error for each kind of leftover of a stopped cluster that exists on the
+// machine. It ignores the data directory.
 func (c *Cluster) leftovers() []error {
 	var problems []error
 	for _, kind := range []struct {
@@ -96,7 +96,7 @@ func (c *Cluster) leftTables() ([]string, error) {
 	}), err
 }
 
-// leftCgroups returns the remaining cgroups in every hierarchy, of cgroup version 1 or 2.
+// leftCgroups returns the cluster's remaining cgroups in every hierarchy, for cgroup v1 and v2.
 func (c *Cluster) leftCgroups() ([]string, error) {
 	below, err := filepath.Glob("/sys/fs/cgroup/*" + c.CgroupRoot)
 	if _, statErr := os.Stat("/sys/fs/cgroup" + c.CgroupRoot); statErr == nil {
@@ -105,8 +105,8 @@ func (c *Cluster) leftCgroups() ([]string, error) {
 	return below, err
 }
 
-// leftLoops returns loop devices whose backing files are in the data directory or next to the
-// drivers.
+// leftLoops returns the loop devices whose backing files are in the data directory or in the
+// client's home directory.
 func (c *Cluster) leftLoops() ([]string, error) {
 	output, err := exec.Command("losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE").Output()
 	var orphans []string

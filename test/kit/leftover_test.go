@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOrphansAreFound creates one leftover of each kind that a broken `slipway down` would leave
+// TestOrphansAreFound creates an orphan of each kind that a broken `slipway down` could leave
 // behind.
 func TestOrphansAreFound(t *testing.T) {
 	c := &Cluster{Machine: testMachine(t), DataDir: t.TempDir(), home: t.TempDir(), t: t}
@@ -70,7 +70,7 @@ func (c *Cluster) leaveProcess(t *testing.T) {
 	input, err := command.StdinPipe()
 	must(t, err)
 	must(t, command.Start())
-	must(t, waitFor(func(context.Context) error { // wait for the process's arguments
+	must(t, waitFor(func(context.Context) error { // wait for the process's arguments in /proc
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", command.Process.Pid))
 		if err == nil && len(line) == 0 {
 			err = errors.New("the process has no command line")
@@ -79,7 +79,7 @@ func (c *Cluster) leaveProcess(t *testing.T) {
 	}))
 	t.Cleanup(func() {
 		input.Close()
-		_ = command.Wait() // exits with 1, because the shell's read fails
+		_ = command.Wait() // fails, because the shell's read fails at the end of input
 	})
 }
 

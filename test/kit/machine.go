@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/netnamespace"
 )
 
-// Machine is a network namespace that acts as a machine's network. It has an eth0 device with an
-// address. Through this device, it reaches the same networks as this machine.
+// Machine is a network namespace that acts as a cluster's machine. Its eth0 device has an address,
+// and connects it to the same networks as the machine that runs the test ("this machine").
 type Machine struct {
 	*netnamespace.Namespace
 	// Address is eth0's address.
@@ -29,23 +29,24 @@ type Machine struct {
 	// With Options.IPv6, Second is eth0's IPv6 address, and SecondGateway is this machine's IPv6
 	// address on eth0's network.
 	Second, SecondGateway netip.Addr
-	// Distant is another address of this machine. Like the address of a server on the internet, it
-	// is outside the networks that the cluster's machine is connected to.
+	// Distant is another address of this machine. It is outside the networks that the cluster's
+	// machine is connected to, as is the address of a server on the internet.
 	Distant netip.Addr
 
-	name    string   // name of the device and the table on this machine
+	name    string   // name of this machine's network device and nftables table for the Machine
 	devices []string // devices that existed before the cluster started
-	// segment is the network segment that the machine shares with others, or nil. ownsSegment is
-	// set for the first machine on a segment, which removes the segment.
+	// segment is the network segment that the machine shares with other machines, or nil.
+	// ownsSegment is set for the first machine on a segment. Its removal also removes the segment.
 	segment     *segment
 	ownsSegment bool
 }
 
-// newMachine creates the namespace, connects it, and adds the rules for its outgoing packets. The
-// machine is on the given segment or, with Options.Segment, on a new segment.
+// newMachine creates the namespace, connects it, and adds the rules for its outgoing packets. If
+// shared is not nil, the machine is on that segment. Otherwise, with Options.Segment, it is on a
+// new segment.
 func newMachine(options Options, shared *segment) (*Machine, error) {
 	random := make([]byte, 3)
-	_, _ = rand.Read(random) // this call never fails
+	_, _ = rand.Read(random) // crypto/rand.Read never fails
 	namespace, err := netnamespace.New()
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func newMachine(options Options, shared *segment) (*Machine, error) {
 	return m, nil
 }
 
-// connect gives the machine a /30 from testNetworks, or an address on its segment.
+// connect assigns the machine a /30 network from testNetworks, or an address on its segment.
 func (m *Machine) connect() error {
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = m.name
@@ -92,8 +93,8 @@ func (m *Machine) connect() error {
 		m.Gateway = network.Addr().Next()
 		m.Address = m.Gateway.Next()
 	}
-	// Machines have different addresses in 198.18.0.0/15. Therefore, their distant addresses in
-	// 100.64.0.0/15 differ, too.
+	// Machines have different addresses in 198.18.0.0/15, so this mapping gives them different
+	// distant addresses in 100.64.0.0/15.
 	octets := m.Address.As4()
 	m.Distant = netip.AddrFrom4([4]byte{100, 46 + octets[1], octets[2], octets[3]})
 	err := netnamespace.SetUp(gateway, netip.PrefixFrom(m.Distant, 32))
@@ -119,7 +120,8 @@ func (m *Machine) connect() error {
 	return letOut(m.name, "ip saddr "+m.Address.String(), m.name)
 }
 
-// connectIPv6 gives the machine an IPv6 address that ends with the last octet of its IPv4 address.
+// connectIPv6 assigns the machine an IPv6 address that ends with the last octet of its IPv4
+// address.
 func (m *Machine) connectIPv6() error {
 	if m.segment == nil {
 		return errors.New("the machine shares no network segment")
@@ -138,17 +140,17 @@ func (m *Machine) connectIPv6() error {
 }
 
 // skipAddressDetection makes a device's IPv6 address valid immediately. Otherwise, the address
-// becomes valid only seconds later, and Chromium aborts its requests whenever an address changes.
+// would become valid seconds later, and Chromium aborts its requests whenever an address changes.
 func skipAddressDetection(device string) error {
 	err := os.WriteFile("/proc/sys/net/ipv6/conf/"+device+"/accept_dad", []byte("0"), 0)
-	if errors.Is(err, fs.ErrNotExist) { // the kernel has no IPv6
+	if errors.Is(err, fs.ErrNotExist) { // the kernel does not support IPv6
 		return nil
 	}
 	return err
 }
 
-// letOut makes this machine route and masquerade packets that match, such as `ip saddr 198.18.0.2`.
-// It does not masquerade packets that leave through the given device.
+// letOut makes this machine route and masquerade the packets that match an expression such as `ip
+// saddr 198.18.0.2`. It does not masquerade packets that leave through the given device.
 func letOut(table, match, device string) error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
 		return fmt.Errorf("enable forwarding: %w", err)
@@ -159,8 +161,8 @@ func letOut(table, match, device string) error {
 	return nft(rules)
 }
 
-// SetConnected connects the machine to its network, or disconnects it as if its cable were
-// unplugged.
+// SetConnected connects the machine to its network, or disconnects it as if its network cable had
+// been unplugged.
 func (m *Machine) SetConnected(connected bool) error {
 	link, err := netlinksafe.LinkByName(m.name)
 	if err != nil {
@@ -172,14 +174,14 @@ func (m *Machine) SetConnected(connected bool) error {
 	return netlink.LinkSetDown(link)
 }
 
-// Filter makes the machine drop packets that match, such as `tcp dport 2380`, at a hook, which is
-// "input" or "output", until stop is called.
+// Filter makes the machine drop packets that match an expression such as `tcp dport 2380`, until
+// stop is called. hook is "input" or "output".
 func (m *Machine) Filter(hook, match string) (stop func() error, err error) {
 	rules := fmt.Sprintf("table inet fault { chain c { type filter hook %s priority -400; %s drop; }; }", hook, match)
 	return func() error { return m.Do(func() error { return nft("delete table inet fault") }) }, m.Do(func() error { return nft(rules) })
 }
 
-// remove disconnects the namespace, which the kernel removes when its last process exits.
+// remove disconnects the namespace. The kernel removes the namespace when its last process exits.
 func (m *Machine) remove() error {
 	var errs []error
 	if link, err := netlinksafe.LinkByName(m.name); err == nil {

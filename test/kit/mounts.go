@@ -13,14 +13,16 @@ import (
 	pluginapi "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 )
 
-// separateVariable is set for a test program that runs in its own mount namespace.
+// separateVariable is set in the environment of a test program that runs in its own mount
+// namespace.
 const separateVariable = "SLIPWAY_TEST_SEPARATE"
 
-// MainWithDevicePlugins works like MainWith, for a package whose cluster has device plugins. All
+// MainWithDevicePlugins works like MainWith but for a package whose cluster has device plugins. All
 // kubelets use the same directory for device plugins, regardless of their data directories, and
-// remove each other's sockets. Therefore, the program executes itself in a mount namespace with a
-// different directory at that path. If the test keeps its clusters, the program does not do so: a
-// kept cluster stays visible, and uses the machine's directory.
+// remove each other's sockets. Therefore, the test program executes itself in a mount namespace
+// with a different directory at that path. If the test keeps its clusters, it does not create a
+// mount namespace, so that the kept cluster stays visible. The cluster then uses the machine's
+// directory.
 func MainWithDevicePlugins(m *testing.M, options Options) {
 	if !keepsClusters() {
 		if os.Getenv(separateVariable) == "" {
@@ -36,9 +38,9 @@ func MainWithDevicePlugins(m *testing.M, options Options) {
 
 // runSeparately runs this program in a new mount namespace, and returns its exit code.
 func runSeparately() int {
-	// If another cluster is purged in the meantime, the purge removes the machine's directory if it is
-	// empty. The kernel would then also unmount the directory of the new namespace. A subdirectory,
-	// which kubelets do not remove, prevents this.
+	// If another cluster is purged in the meantime, the purge removes the machine's directory,
+	// provided that it is empty. The kernel would then also unmount the new namespace's directory.
+	// A subdirectory, which kubelets do not remove, prevents this.
 	keep, err := keepDirectory()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "keep the directory of device plugins:", err)
@@ -67,8 +69,9 @@ func keepDirectory() (string, error) {
 	return os.MkdirTemp(pluginapi.DevicePluginPath, "test-")
 }
 
-// separateMounts mounts a separate directory for device plugins. It unmounts the copies of other
-// clusters' mounts, because these copies would keep the devices of the clusters' volumes in use.
+// separateMounts mounts a separate directory for device plugins. It also unmounts the namespace's
+// copies of other clusters' mounts, because these copies would keep the clusters' volume devices in
+// use.
 func separateMounts() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
@@ -79,7 +82,8 @@ func separateMounts() error {
 	}
 	for _, other := range others {
 		if other.Mountpoint != os.TempDir() {
-			_ = unix.Unmount(other.Mountpoint, unix.MNT_DETACH) // the mount below it was unmounted with it
+			// This fails if the mount was unmounted together with the mount above it.
+			_ = unix.Unmount(other.Mountpoint, unix.MNT_DETACH)
 		}
 	}
 	return unix.Mount("tmpfs", pluginapi.DevicePluginPath, "tmpfs", 0, "")

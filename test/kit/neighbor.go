@@ -7,9 +7,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/netnamespace"
 )
 
-// Neighbor returns a machine without Slipway on the network segment of the cluster's machine, which
-// must have a segment (Options.Segment). The neighbor's eth0 device also has the given addresses,
-// in CIDR notation. The neighbor is removed at the end of the test.
+// Neighbor returns a machine without Slipway on the same network segment as the cluster's machine,
+// which requires Options.Segment. The neighbor's eth0 device also has the given addresses, in CIDR
+// notation. The neighbor is removed at the end of the test.
 func (c *Cluster) Neighbor(addresses ...string) *Machine {
 	c.t.Helper()
 	if c.segment == nil {

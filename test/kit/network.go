@@ -12,15 +12,15 @@ import (
 	"github.com/slipway-platform/slipway/internal/netnamespace"
 )
 
-// testNetworks is the range for tests between machines (RFC 2544).
+// testNetworks is the address range for tests that RFC 2544 reserves for benchmarks.
 var testNetworks = netip.MustParsePrefix("198.18.0.0/15")
 
-// claimAttempts is the number of networks that claim tries.
+// claimAttempts is the maximum number of networks that claim tries.
 const claimAttempts = 100
 
-// claim gives a device the first address of a random network from testNetworks, and returns the
-// network. No other device has an address in the network. Otherwise, two test processes could
-// receive each other's packets.
+// claim assigns a device the first address of a random network from testNetworks, and returns the
+// network. It selects a network in which no other device has an address, because otherwise two test
+// processes could receive each other's packets.
 func claim(device string, bits int) (netip.Prefix, error) {
 	link, err := netlinksafe.LinkByName(device)
 	if err != nil {
@@ -32,7 +32,8 @@ func claim(device string, bits int) (netip.Prefix, error) {
 		if err := netnamespace.SetUp(device, address); err != nil {
 			return netip.Prefix{}, err
 		}
-		// A process that claims the same network at the same time also sees the overlap.
+		// If another process claims the same network at the same time, both processes detect the
+		// overlap.
 		unique, err := isUnique(network, link.Attrs().Index)
 		if err != nil || unique {
 			return network, err
@@ -54,8 +55,8 @@ func randomNetwork(bits int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{base[0], base[1] + byte(offset>>16), byte(offset >> 8), byte(offset)}), bits)
 }
 
-// isUnique reports whether no device except the one with the given index has an address in the
-// network.
+// isUnique reports whether the device with the given index is the only device with an address in
+// the network.
 func isUnique(network netip.Prefix, device int) (bool, error) {
 	addresses, err := netlinksafe.AddrList(nil, netlink.FAMILY_V4)
 	if err != nil {

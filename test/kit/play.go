@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// playTimeout is the time after which a hanging script is terminated.
+// playTimeout is the timeout for a script.
 const playTimeout = 5 * time.Minute
 
-// Play runs a script that drives the Linux distribution's browser, and returns the script's output.
-// If the script fails, the error contains the output. environment contains NAME=value entries; Play
-// adds CHROMIUM, the browser's path.
+// Play runs a script that controls the Linux distribution's browser, and returns the script's
+// output. If the script fails, the error contains the output. environment contains NAME=value
+// entries. Play adds CHROMIUM, the browser's path.
 //
 // The script runs on a separate machine. In a node's network namespace, each pod that starts
-// changes the devices, and Chromium then aborts its requests.
+// changes the devices, which makes Chromium abort its requests.
 func (c *Cluster) Play(ctx context.Context, environment []string, script string, args ...string) (_ string, err error) {
 	c.t.Helper()
 	desktop, err := newMachine(Options{}, nil)

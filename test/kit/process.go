@@ -27,8 +27,8 @@ func (p Process) String() string {
 // Program returns the file name of the program.
 func (p Process) Program() string { return filepath.Base(p.Args[0]) }
 
-// Processes returns the cluster's processes: programs with the data directory in their command
-// line, and containers.
+// Processes returns the cluster's processes: programs whose command line contains the data
+// directory, and processes in containers.
 func (c *Cluster) Processes() ([]Process, error) {
 	entries, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -40,7 +40,7 @@ func (c *Cluster) Processes() ([]Process, error) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		// A process that has exited has neither file. A zombie has no arguments.
+		// The files do not exist if the process has exited. A zombie has no arguments.
 		line := commandLine(entry)
 		groups, _ := os.ReadFile(filepath.Join(entry, "cgroup"))
 		if len(line) == 0 {
@@ -54,8 +54,8 @@ func (c *Cluster) Processes() ([]Process, error) {
 	return processes, nil
 }
 
-// commandLine returns a process's arguments. If the main thread of a process has exited, the
-// process can still have other threads, which keep the process's files and ports until they exit.
+// commandLine returns a process's arguments. It also tries the process's threads, because a process
+// whose main thread has exited keeps its files and ports until the other threads exit.
 func commandLine(entry string) []byte {
 	threads, _ := filepath.Glob(filepath.Join(entry, "task", "*", "cmdline"))
 	for _, file := range append([]string{filepath.Join(entry, "cmdline")}, threads...) {
@@ -66,15 +66,15 @@ func commandLine(entry string) []byte {
 	return nil
 }
 
-// Kill sends SIGKILL to one of the cluster's processes and waits until it has exited. The process
-// is "slipway", which is the supervisor, or a process that `slipway status` lists.
+// Kill sends SIGKILL to one of the cluster's processes and waits until the process has exited. name
+// is "slipway" for the supervisor, or the name of a process that `slipway status` lists.
 func (c *Cluster) Kill(name string) {
 	c.t.Helper()
 	c.kill(Process{PID: c.pid(name)})
 }
 
-// Signal sends a signal to one of the cluster's processes: "slipway", which is the supervisor, or a
-// process that `slipway status` lists.
+// Signal sends a signal to one of the cluster's processes. name is "slipway" for the supervisor, or
+// the name of a process that `slipway status` lists.
 func (c *Cluster) Signal(name string, signal syscall.Signal) {
 	c.t.Helper()
 	if err := syscall.Kill(c.pid(name), signal); err != nil {
@@ -82,11 +82,11 @@ func (c *Cluster) Signal(name string, signal syscall.Signal) {
 	}
 }
 
-// KillEverything sends SIGKILL to all processes, including containers, as if the machine had lost
-// power.
+// KillEverything sends SIGKILL to all of the host's processes, including containers, to simulate a
+// loss of power.
 func (c *Cluster) KillEverything() {
 	c.t.Helper()
-	// The supervisor is killed first, so that it does not restart processes.
+	// Kill the supervisor first, so that it does not restart the other processes.
 	c.Kill("slipway")
 	c.WaitFor("end of all processes", func(context.Context) error {
 		processes, err := c.Processes()
@@ -94,14 +94,14 @@ func (c *Cluster) KillEverything() {
 			return err
 		}
 		for _, process := range processes {
-			_ = syscall.Kill(process.PID, syscall.SIGKILL) // the process might have ended
+			_ = syscall.Kill(process.PID, syscall.SIGKILL) // the process might have exited
 		}
 		return fmt.Errorf("processes remain: %v", processes)
 	})
 }
 
-// WaitRestart waits until a process has a PID other than the given one, and all components on the
-// host are ready.
+// WaitRestart waits until the process's PID differs from before and all components on the host are
+// ready.
 func (c *Cluster) WaitRestart(name string, before int) {
 	c.t.Helper()
 	c.WaitFor("restart of "+name, func(context.Context) error {

@@ -17,8 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// commandTimeout is the time after which a hanging program is killed. A boot on a slow machine
-// takes a tenth of this time.
+// commandTimeout is the timeout for a program. A boot on a slow machine takes a tenth of this time.
 const commandTimeout = 5 * time.Minute
 
 // Result contains a program's output and exit code.
@@ -39,7 +38,7 @@ func (c *Cluster) Slipway(args ...string) Result {
 	return result
 }
 
-// SlipwayWith works like Slipway, with additional environment variables in the form NAME=value.
+// SlipwayWith works like Slipway but sets additional environment variables, in the form NAME=value.
 func (c *Cluster) SlipwayWith(environment []string, args ...string) Result {
 	c.t.Helper()
 	c.runs = true
@@ -50,7 +49,7 @@ func (c *Cluster) SlipwayWith(environment []string, args ...string) Result {
 	return result
 }
 
-// SlipwayWithInput works like Slipway, but passes input to the program on standard input.
+// SlipwayWithInput works like Slipway but passes input on standard input.
 func (c *Cluster) SlipwayWithInput(input string, args ...string) Result {
 	c.t.Helper()
 	result, err := c.run(input, c.program("slipway"), args...)
@@ -60,7 +59,7 @@ func (c *Cluster) SlipwayWithInput(input string, args ...string) Result {
 	return result
 }
 
-// MustSlipway works like Slipway, but fails the test unless the exit code is 0. It returns the
+// MustSlipway works like Slipway but fails the test unless the exit code is 0. It returns the
 // command's standard output.
 func (c *Cluster) MustSlipway(args ...string) string {
 	c.t.Helper()
@@ -81,7 +80,7 @@ func (c *Cluster) Up() string {
 	return output
 }
 
-// UpFails runs `slipway up` and fails the test if the command succeeds. It returns the command's
+// UpFails runs `slipway up` and fails the test unless the exit code is 1. It returns the command's
 // output.
 func (c *Cluster) UpFails() string {
 	c.t.Helper()
@@ -93,15 +92,15 @@ func (c *Cluster) UpFails() string {
 	return result.Stdout + result.Stderr
 }
 
-// StartSlipway starts `bin/slipway` with additional environment variables and keeps it running. The
-// program is killed at the end of the test. If the test fails, the program's output is printed.
+// StartSlipway starts `bin/slipway` with additional environment variables and keeps it running
+// until the end of the test. If the test fails, StartSlipway's cleanup prints the program's output.
 func (c *Cluster) StartSlipway(environment []string, args ...string) *exec.Cmd {
 	c.t.Helper()
 	return c.StartSlipwayAs("slipway", environment, args...)
 }
 
-// StartSlipwayAs works like StartSlipway, but runs the program under a different name, such as the
-// name of a link.
+// StartSlipwayAs works like StartSlipway but runs the program under a different name, such as the
+// name of a symbolic link.
 func (c *Cluster) StartSlipwayAs(name string, environment []string, args ...string) *exec.Cmd {
 	c.t.Helper()
 	c.runs = true
@@ -109,7 +108,7 @@ func (c *Cluster) StartSlipwayAs(name string, environment []string, args ...stri
 	command := c.command(ctx, c.program("slipway"), args...)
 	command.Args[0] = name
 	command.Env = append(command.Env, environment...)
-	// The output is written to a file, because a child process could keep a pipe open.
+	// Write the output to a file, because a child process could keep a pipe open.
 	log, err := os.Create(filepath.Join(c.t.TempDir(), "log"))
 	if err != nil {
 		c.t.Fatal(err)
@@ -123,7 +122,7 @@ func (c *Cluster) StartSlipwayAs(name string, environment []string, args ...stri
 	c.t.Cleanup(func() {
 		cancel()
 		if command.ProcessState == nil {
-			_ = command.Wait() // killed by cancel
+			_ = command.Wait() // Wait returns an error if cancel killed the program
 		}
 		if data, err := os.ReadFile(log.Name()); err == nil && c.t.Failed() {
 			c.t.Logf("%s %s:\n%s", name, strings.Join(args, " "), data)
@@ -132,7 +131,7 @@ func (c *Cluster) StartSlipwayAs(name string, environment []string, args ...stri
 	return command
 }
 
-// Connect creates the clients for a cluster that was not started by Up.
+// Connect creates the clients for a cluster that Up did not start.
 func (c *Cluster) Connect() {
 	c.t.Helper()
 	if err := c.connect(); err != nil {
@@ -140,7 +139,7 @@ func (c *Cluster) Connect() {
 	}
 }
 
-// Down runs `slipway down` and fails the test if anything other than the data remains.
+// Down runs `slipway down` and fails the test if anything except the data remains.
 func (c *Cluster) Down() {
 	c.t.Helper()
 	c.MustSlipway("down")
@@ -167,7 +166,7 @@ type Status struct {
 	}
 }
 
-// PID returns the PID of a process, or 0 if the process does not run.
+// PID returns a process's PID, or 0 if the process is not running.
 func (s Status) PID(name string) int {
 	for _, process := range s.Processes {
 		if process.Name == name {
@@ -177,7 +176,7 @@ func (s Status) PID(name string) int {
 	return 0
 }
 
-// Status returns the cluster's status. It fails the test if there is no status.
+// Status returns the cluster's status. It fails the test if the status cannot be read.
 func (c *Cluster) Status() Status {
 	c.t.Helper()
 	result := c.Slipway("status", "-o", "json")
@@ -188,7 +187,7 @@ func (c *Cluster) Status() Status {
 	return status
 }
 
-// NodeName returns the name of this machine's node, or "" if it has none.
+// NodeName returns the name of this machine's node, or "" if the machine has no node.
 func (c *Cluster) NodeName() string {
 	c.t.Helper()
 	for _, node := range c.Status().Nodes {

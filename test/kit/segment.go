@@ -14,17 +14,17 @@ import (
 	"github.com/slipway-platform/slipway/internal/vxlanpacket"
 )
 
-// segment is a network segment that several machines share: a bridge on this machine, which is
-// their gateway.
+// segment is a network segment that several machines share. It is a bridge on this machine, and
+// this machine is the segment's gateway.
 type segment struct {
 	bridge  string
 	prefix  netip.Prefix
 	gateway netip.Addr
-	last    netip.Addr // addresses of the machines
-	second  bool       // this machine has an IPv6 address there
+	last    netip.Addr // the last address that was assigned to a machine
+	second  bool       // true if this machine has an IPv6 address on the segment
 }
 
-// newSegment creates the bridge with a /24 from testNetworks.
+// newSegment creates the bridge and assigns it a /24 network from testNetworks.
 func newSegment(name string) (*segment, error) {
 	s := &segment{bridge: name + "-b"}
 	attributes := netlink.NewLinkAttrs()
@@ -44,8 +44,8 @@ func newSegment(name string) (*segment, error) {
 	return s, nil
 }
 
-// enableIPv6 gives this machine an IPv6 address on the segment, such as fd00:198:18::1, and returns
-// the address with its network.
+// enableIPv6 assigns this machine an IPv6 address on the segment, such as fd00:198:18::1. It
+// returns the address with its network.
 func (s *segment) enableIPv6() (netip.Prefix, error) {
 	base := s.prefix.Addr().As4()
 	gateway := netip.PrefixFrom(netip.AddrFrom16([16]byte{0: 0xfd, 3: base[0], 5: base[1], 7: base[2], 15: 1}), 64)
@@ -56,21 +56,21 @@ func (s *segment) enableIPv6() (netip.Prefix, error) {
 	return gateway, errors.Join(skipAddressDetection(s.bridge), routeIPv6(s.bridge), netnamespace.SetUp(s.bridge, gateway))
 }
 
-// routeIPv6 makes this machine route IPv6 packets that arrive at a device. Kernels before 6.17 can
-// only route the packets of all devices.
+// routeIPv6 makes this machine route the IPv6 packets that arrive at a device. Kernels before 6.17
+// can only enable routing for all devices.
 func routeIPv6(device string) error {
 	const settings = "/proc/sys/net/ipv6/conf/"
 	err := os.WriteFile(settings+device+"/force_forwarding", []byte("1"), 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = os.WriteFile(settings+"all/forwarding", []byte("1"), 0)
 	}
-	if errors.Is(err, fs.ErrNotExist) { // the kernel has no IPv6
+	if errors.Is(err, fs.ErrNotExist) { // the kernel does not support IPv6
 		return nil
 	}
 	return err
 }
 
-// remove removes the bridge. All machines must be disconnected from it first.
+// remove removes the bridge. All machines must already be disconnected from it.
 func (s *segment) remove() error {
 	errs := []error{removeTable(s.bridge)}
 	if link, err := netlinksafe.LinkByName(s.bridge); err == nil {
@@ -92,5 +92,5 @@ func (s *segment) attach(device string) error {
 	return errors.Join(netlink.LinkSetMaster(link, bridge), netlink.LinkSetUp(link))
 }
 
-// Capture captures the frames between the machine and its network.
+// Capture captures the frames between the machine and its network segment or gateway.
 func (m *Machine) Capture() (*vxlanpacket.Capture, error) { return vxlanpacket.NewCapture(m.name) }

@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// shared is the cluster of a test process. The first test that needs the cluster boots it. The
-// cluster outlives that test, so no test can own it.
+// shared is a test process's shared cluster. The first test that needs the cluster boots it. No
+// test owns the cluster, because it outlives that test.
 var shared struct {
 	once    sync.Once
 	options Options
@@ -24,8 +24,8 @@ var shared struct {
 	second, distant sharedHost
 }
 
-// Main implements a package's TestMain. It runs the tests and takes the shared cluster down.
-// Leftovers fail the package.
+// Main implements a package's TestMain. It runs the tests, takes the shared cluster down, and fails
+// the package if anything remains.
 func Main(m *testing.M) { MainWith(m, Options{}) }
 
 // MainWith works like Main, but gives the shared cluster the given options.
@@ -44,16 +44,16 @@ func MainWith(m *testing.M, options Options) {
 	os.Exit(code)
 }
 
-// Shared returns the cluster that the tests in a package share. They share it because a boot takes
-// seconds. The package's TestMain must call Main. Each test has its own namespace, which is deleted
-// at the end of the test. A test that stops or damages the cluster must use Start instead.
+// Shared returns the cluster that the tests in a package share, because a boot takes seconds. The
+// package's TestMain must call Main. Each test has its own namespace, which is deleted at the end
+// of the test. A test that stops or damages the cluster must use Start instead.
 func Shared(t testing.TB) *Cluster {
 	t.Helper()
 	return SharedIn(t, namespaceOf(t.Name()))
 }
 
-// SharedIn works like Shared, but the test's namespace has the given name. It is for tests whose
-// screenshots show the namespace.
+// SharedIn works like Shared, but the test's namespace has the given name. It is intended for tests
+// whose screenshots show the namespace.
 func SharedIn(t testing.TB, namespace string) *Cluster {
 	t.Helper()
 	shared.once.Do(func() {
@@ -75,7 +75,7 @@ func (c *Cluster) createNamespace() {
 	c.t.Helper()
 	namespaces := c.Client.CoreV1().Namespaces()
 	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.Namespace}}
-	// With -count, the previous run's namespace may still be terminating.
+	// With -count, the previous run's namespace might still be terminating.
 	c.WaitFor("namespace "+c.Namespace, func(ctx context.Context) error {
 		_, err := namespaces.Create(ctx, object, metav1.CreateOptions{})
 		return err

@@ -13,17 +13,17 @@ import (
 )
 
 // Shell is a root bash on the cluster's machine, with `slipway` and `oc` in its PATH. Variables,
-// functions and the working directory persist from one command to the next.
+// functions and the working directory persist between commands.
 type Shell struct {
 	input  io.WriteCloser
 	output *bufio.Reader
 }
 
-// commandEnd precedes the exit code in the line after a command's output.
+// commandEnd marks the line after a command's output. The command's exit code follows it.
 const commandEnd = "\x01end "
 
-// Shell starts a shell in a directory, with an empty home directory, so no user is logged in. The
-// shell is terminated at the end of the test.
+// Shell starts a shell in a directory. The shell's home directory is empty, so no user is logged
+// in. The shell is terminated at the end of the test.
 func (c *Cluster) Shell(t testing.TB, dir string) *Shell {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -44,17 +44,18 @@ func (c *Cluster) Shell(t testing.TB, dir string) *Shell {
 		t.Fatalf("start shell: %v", err)
 	}
 	t.Cleanup(func() {
-		_ = input.Close() // the end of the input ends bash
+		_ = input.Close() // bash exits at the end of its input
 		timer := time.AfterFunc(commandTimeout, cancel)
 		_, _ = io.Copy(io.Discard, output)
-		_ = command.Wait() // its exit code is the exit code of the last command
+		_ = command.Wait() // bash returns the exit code of its last command
 		timer.Stop()
 		cancel()
 	})
 	return &Shell{input: input, output: bufio.NewReader(output)}
 }
 
-// Run runs a command and returns its exit code and the combined output of both streams.
+// Run runs a command and returns its combined standard output and standard error, and its exit
+// code.
 func (s *Shell) Run(command string) (output string, code int, err error) {
 	if _, err := fmt.Fprintf(s.input, "{ %s\n} </dev/null\nprintf '\\001end %%d\\n' $?\n", command); err != nil {
 		return "", 0, fmt.Errorf("write command to the shell: %w", err)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// User sends requests with one user's permissions. Its verbs fail the user's test on errors.
+// User sends requests with one user's permissions. Its methods fail the user's test on errors.
 type User struct {
 	// Name is the user name that the API server sees. It is empty for the administrator.
 	Name string
@@ -24,7 +24,8 @@ type User struct {
 	t testing.TB
 }
 
-// User returns a user who has logged in. groups are added to the two virtual groups of such users.
+// User returns a user who has logged in. groups are added to the two virtual groups of logged-in
+// users.
 func (c *Cluster) User(name string, groups ...string) *User {
 	c.t.Helper()
 	return c.Impersonate(rest.ImpersonationConfig{
@@ -32,7 +33,8 @@ func (c *Cluster) User(name string, groups ...string) *User {
 	})
 }
 
-// DeveloperPassword returns the password of the user "developer", which the first start created.
+// DeveloperPassword returns the password of the user "developer", which the cluster's first start
+// generates.
 func (c *Cluster) DeveloperPassword() string {
 	c.t.Helper()
 	content, err := os.ReadFile(c.Path("developer.password"))
@@ -57,7 +59,7 @@ func (c *Cluster) Administrator() *User {
 	return c.Impersonate(rest.ImpersonationConfig{})
 }
 
-// Anonymous returns a client without credentials.
+// Anonymous returns a user without credentials.
 func (c *Cluster) Anonymous() *User {
 	c.t.Helper()
 	config := rest.AnonymousClientConfig(c.Config)
@@ -65,13 +67,14 @@ func (c *Cluster) Anonymous() *User {
 	return NewUser(c.t, config, rest.ImpersonationConfig{})
 }
 
-// Impersonate returns a user that the administrator impersonates.
+// Impersonate returns a user whose requests the administrator sends with impersonation.
 func (c *Cluster) Impersonate(identity rest.ImpersonationConfig) *User {
 	c.t.Helper()
 	return NewUser(c.t, c.Config, identity)
 }
 
-// NewUser returns a user with the given client configuration and, optionally, an impersonated user.
+// NewUser returns a user that connects with the given client configuration. If identity is not
+// empty, the user's requests impersonate it.
 func NewUser(t testing.TB, connection *rest.Config, identity rest.ImpersonationConfig) *User {
 	t.Helper()
 	config := rest.CopyConfig(connection)
@@ -111,7 +114,8 @@ func (u *User) May(verb, path, body string) string {
 	return response
 }
 
-// MayNot sends a request that the API server must forbid. The message must contain reason.
+// MayNot sends a request that the API server must reject as forbidden. The message must contain
+// reason.
 func (u *User) MayNot(verb, path, body, reason string) {
 	u.t.Helper()
 	u.Refused(verb, path, body, reason, apierrors.IsForbidden)
@@ -128,7 +132,7 @@ func (u *User) Refused(verb, path, body, reason string, kind func(error) bool) {
 	}
 }
 
-// RequestProject requests a project. It is deleted when the test ends.
+// RequestProject requests a project, which is deleted when the test ends.
 func (u *User) RequestProject(c *Cluster, name string) {
 	u.t.Helper()
 	u.May("POST", "/apis/project.openshift.io/v1/projectrequests",
@@ -146,7 +150,8 @@ func CorePath(namespace, resource string) string {
 	return "/api/v1/namespaces/" + namespace + "/" + resource
 }
 
-// GroupPath returns the path of a resource in version v1 of another API group, in a namespace.
+// GroupPath returns the path of a namespaced resource in version v1 of an API group other than
+// core.
 func GroupPath(group, namespace, resource string) string {
 	return "/apis/" + group + "/v1/namespaces/" + namespace + "/" + resource
 }

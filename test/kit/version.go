@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// OtherVersion returns the path of a copy of bin/slipway whose version differs in the last
-// character, and the copy's version. The copy is removed at the end of the test, so it must be
-// created before the clusters that use it.
+// OtherVersion returns the path of a copy of bin/slipway and the copy's version, which differs in
+// the last character. The copy is removed at the end of the test, so it must be created before the
+// clusters that use it.
 func OtherVersion(t testing.TB) (program, version string) {
 	t.Helper()
 	repository, err := findRepository()
@@ -29,7 +29,7 @@ func OtherVersion(t testing.TB) (program, version string) {
 	}
 	version = former[:len(former)-1] + string(last)
 	program = filepath.Join(t.TempDir(), "slipway")
-	// The linker has stored the version in the program's constants.
+	// Replace the version that the linker stored in the program.
 	if err := os.WriteFile(program, bytes.ReplaceAll(content, []byte(former), []byte(version)), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// visitTimeout limits one request to a router. The router holds a request to an idle service until
-// the service has pods.
+// visitTimeout is the timeout for a request to a router. It is long because the router holds a
+// request to an idle service until the service has pods.
 const visitTimeout = time.Minute
 
-// Visitor returns an HTTP client that sends each request to the router on this host, whatever the
-// host name in the URL is.
+// Visitor returns an HTTP client that sends each request to the router on this host, regardless of
+// the host name in the URL.
 func (c *Cluster) Visitor() *http.Client {
 	return &http.Client{Timeout: visitTimeout, Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -26,7 +26,7 @@ func (c *Cluster) Visitor() *http.Client {
 	}}
 }
 
-// Visit requests a route's page from the router on this host, as Fetch does.
+// Visit requests a route's page from the router on this host. It checks the page like Fetch.
 func (c *Cluster) Visit(ctx context.Context, url, want string) (page string, err error) {
 	return Fetch(ctx, c.Visitor(), url, want)
 }

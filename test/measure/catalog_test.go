@@ -22,18 +22,18 @@ import (
 )
 
 const (
-	// ordered is the number of instances that are ordered one after the other. idleInstances is the
-	// number of instances whose memory is measured.
+	// ordered is the number of instances that the test orders one after the other. idleInstances is
+	// the number of instances whose memory the test measures.
 	ordered, idleInstances = 20, 1000
 	// brokerTime is how long the broker takes to handle a request.
 	brokerTime = 200 * time.Millisecond
-	// Targets: the time that the catalog adds to the broker's own time, the memory of idle instances
-	// in MB, and the time until a pipeline's first step.
+	// The targets are the time that the catalog adds to the broker's own time, the memory of idle
+	// instances in MB, and the time until a pipeline's first step.
 	catalogAim, instancesAim, pipelineAim = 100 * time.Millisecond, 10, 2 * time.Second
 )
 
-// TestCatalog measures how long orders take with a broker that answers after a fixed time, how much
-// of the control plane's memory idle instances use, and how long pipelines take to start.
+// TestCatalog measures how long orders take with a broker that responds after a fixed time, how
+// much of the control plane's memory idle instances use, and how long pipelines take to start.
 func TestCatalog(t *testing.T) {
 	r := newTable("catalog")
 	r.page = "benchmark-catalog.md"
@@ -69,7 +69,8 @@ func TestCatalog(t *testing.T) {
 	r.write(t)
 }
 
-// slowBroker registers a broker that waits before it handles a request for an instance.
+// slowBroker registers a broker that waits for the given delay before it handles a request for an
+// instance.
 func slowBroker(t *testing.T, c *kit.Cluster, delay *atomic.Int64) *catalogclient.Instances {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(c.Distant.String(), "0"))

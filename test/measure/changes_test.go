@@ -23,24 +23,26 @@ import (
 var podsPerHost = flag.Int("hostpods", 200, "running pods of each host while policies change")
 
 const (
-	// networkChangeAim is the target for joining or isolating a project.
+	// networkChangeAim is the maximum time until a joined or isolated project's network is in
+	// effect.
 	networkChangeAim = time.Second
-	// networkChanges is the number of joins, and also the number of isolations. hostPolicyChanges is
-	// the number of policy changes on all hosts.
+	// networkChanges is the number of times that projects are joined, and also the number of times
+	// that they are isolated. hostPolicyChanges is the number of policy changes on all hosts.
 	networkChanges, hostPolicyChanges = 10, 100
-	// leakDatagrams is the number of datagrams to each host that are counted after a change.
+	// leakDatagrams is the number of datagrams that are sent to each host after a change to detect
+	// leaks.
 	leakDatagrams = 300
 )
 
-// lane is a sender and a receiver on two hosts.
+// lane consists of a sender on one host and a receiver on another host.
 type lane struct {
 	sender   net.Conn
 	listener net.PacketConn
 }
 
-// TestChangesInForce measures how long changes of networks and policies take until all three hosts
-// enforce them: two hosts on a network segment, and a host behind a router. It also measures how
-// long a project has no egress address when a host is lost.
+// TestChangesInForce measures how long changes to networks and policies take until all three hosts
+// enforce them. Two hosts are on one network segment, and the third host is behind a router. The
+// test also measures how long a project has no egress address when a host is lost.
 func TestChangesInForce(t *testing.T) {
 	r := newTable("network-changes")
 	c := kit.Start(t, kit.Options{Segment: true, Node: "nodeName: first", Master: "networkConfig: {networkPluginName: " + networkplugin.Multitenant + "}"})
@@ -73,7 +75,7 @@ func TestChangesInForce(t *testing.T) {
 		}
 	}
 	for _, count := range []int{1, *podsPerHost} {
-		fillHosts(t, c, hosts, count-1) // the servers exist
+		fillHosts(t, c, hosts, count-1) // newLanes has already created a server on each host
 		changes, starts := changePolicies(t, c, lanes)
 		r.add(fmt.Sprintf("policy of %d pods on each of three hosts in force on all, median of %d", count, len(changes)), "%s", seconds(median(changes)))
 		r.aim(fmt.Sprintf("policy of %d pods on each of three hosts in force on all, p99", count), percentile(changes, 99), policyChangeAim)
@@ -110,14 +112,16 @@ func newLanes(t *testing.T, c *kit.Cluster, hosts map[string]*kit.Host) (lanes [
 	return lanes
 }
 
-// createSleeper creates a pod that does nothing. Its name is the last argument of its process.
+// createSleeper creates a pod that does nothing. The last argument of its process is the pod's
+// name, so that openPod can find the process.
 func createSleeper(t *testing.T, c *kit.Cluster, name, node string) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
 		NodeSelector: map[string]string{corev1.LabelHostname: node}, TerminationGracePeriodSeconds: new(int64(1)),
 		Containers: []corev1.Container{{Name: "main", Image: kit.ToolsImage, Command: []string{"sh", "-c", "while :; do sleep 3600; done", name}}},
 	}}
-	c.WaitFor("pod "+name, func(ctx context.Context) error { // the project's account is created later
+	// Retry until the project's service account exists.
+	c.WaitFor("pod "+name, func(ctx context.Context) error {
 		_, err := c.Client.CoreV1().Pods(c.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 		return err
 	})
@@ -137,8 +141,8 @@ func fillHosts(t *testing.T, c *kit.Cluster, hosts map[string]*kit.Host, count i
 	}
 }
 
-// changeLanes makes a change while datagrams are sent to all hosts. It returns the time from the
-// beginning of the change until all hosts enforce it.
+// changeLanes makes a change while it sends datagrams to all hosts. It returns the time from the
+// start of the change until all hosts enforce it.
 func changeLanes(t *testing.T, lanes []lane, passes bool, change func()) (longest time.Duration) {
 	t.Helper()
 	durations := make([]time.Duration, len(lanes))
@@ -164,7 +168,7 @@ func countLeaks(t *testing.T, lanes []lane) (leaked int) {
 	buffer := make([]byte, 1)
 	for range leakDatagrams {
 		for _, lane := range lanes {
-			_, _ = lane.sender.Write([]byte{0}) // this fails while a rule rejects the datagrams
+			_, _ = lane.sender.Write([]byte{0}) // Write fails while a rule rejects the datagrams
 			_ = lane.listener.SetReadDeadline(time.Now().Add(datagramInterval))
 			if _, _, err := lane.listener.ReadFrom(buffer); err == nil {
 				leaked++
@@ -175,9 +179,9 @@ func countLeaks(t *testing.T, lanes []lane) (leaked int) {
 }
 
 // changePolicies isolates the servers project and connects it again. It returns the times from the
-// response to each request until all hosts enforce the change. starts contains the duration of a
-// run of nft after each change. Each host runs nft once for each change, so on a busy machine,
-// starts shows the effect of other work.
+// response to each request until all hosts enforce the change. starts contains the duration of an
+// nft run after each change. Because each host runs nft once for each change, starts shows the
+// effect of other work on a busy machine.
 func changePolicies(t *testing.T, c *kit.Cluster, lanes []lane) (durations, starts []time.Duration) {
 	t.Helper()
 	start := func() {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// egressMoveAim is the target for an egress address whose host is lost.
+	// egressMoveAim is the target for moving an egress address away from a lost host.
 	egressMoveAim = 5 * time.Second
 	// egressMoves is the number of times that a host is lost, for each kind of address.
 	egressMoves = 5
@@ -27,7 +27,7 @@ type departures struct {
 	number   uint64 // of the last datagram
 }
 
-// newDepartures sends from a pod on a host to the cluster's gateway.
+// newDepartures returns departures from a pod on a host to the cluster's gateway.
 func newDepartures(t *testing.T, c *kit.Cluster, pod string) *departures {
 	t.Helper()
 	listener, err := net.ListenPacket("udp4", netip.AddrPortFrom(c.Gateway, 0).String())
@@ -43,19 +43,19 @@ func newDepartures(t *testing.T, c *kit.Cluster, pod string) *departures {
 	return &departures{sender: sender, listener: listener}
 }
 
-// until sends datagrams until one of them arrives with a source address. It returns the time from
-// the call to the arrival.
+// until sends datagrams until one of them arrives with the given source address. It returns the
+// time from the call to the arrival.
 func (d *departures) until(ctx context.Context, source string) (time.Duration, error) {
 	start, first := time.Now(), d.number+1
 	buffer := make([]byte, 8)
 	for ctx.Err() == nil {
 		d.number++
-		// This fails while there is no usable address.
+		// Write fails while the project has no usable egress address.
 		_, _ = d.sender.Write(binary.BigEndian.AppendUint64(nil, d.number))
 		_ = d.listener.SetReadDeadline(time.Now().Add(datagramInterval))
 		size, from, err := d.listener.ReadFrom(buffer)
 		if err != nil || size < len(buffer) || binary.BigEndian.Uint64(buffer) < first {
-			continue // nothing, or a datagram that was sent before the call
+			continue // no datagram arrived, or it was sent before the call
 		}
 		if host, _, _ := net.SplitHostPort(from.String()); host == source {
 			return time.Since(start), nil
@@ -64,10 +64,10 @@ func (d *departures) until(ctx context.Context, source string) (time.Duration, e
 	return 0, fmt.Errorf("wait for a datagram with the source address %s: %w", source, ctx.Err())
 }
 
-// arrivalTimeout is the timeout for a datagram from an egress address.
+// arrivalTimeout is the timeout for a datagram with the expected egress address.
 const arrivalTimeout = 2 * time.Minute
 
-// mustArrive waits until a datagram arrives with a source address.
+// mustArrive waits until a datagram arrives with the given source address.
 func (d *departures) mustArrive(t *testing.T, source string) time.Duration {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), arrivalTimeout)
@@ -79,13 +79,13 @@ func (d *departures) mustArrive(t *testing.T, source string) time.Duration {
 	return duration
 }
 
-// moveEgressAddress measures how long a project on the first host sends nothing outside the cluster
-// after the second host, which has its egress address, is lost. The first host has another static
-// address, or it can get the automatic address.
+// moveEgressAddress measures how long a project on the first host cannot send datagrams outside the
+// cluster after the second host, which has the project's egress address, is lost. Then, either the
+// first host has another static address of the project, or it takes over the automatic address.
 func moveEgressAddress(t *testing.T, r *table, c *kit.Cluster, second *kit.Host) {
 	t.Helper()
 	d := newDepartures(t, c, "client")
-	// lose cuts the second host off until datagrams have a source address again.
+	// lose disconnects the second host until datagrams arrive from source again.
 	lose := func(source string) time.Duration {
 		t.Helper()
 		if err := second.SetConnected(false); err != nil {

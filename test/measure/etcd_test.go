@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// value has approximately the size of a small object in etcd.
+// value is about as large as a small object in etcd.
 var value = strings.Repeat("x", 800)
 
 // buildEtcd builds a bare etcd and returns the program's path.
@@ -29,8 +29,8 @@ func buildEtcd(t *testing.T) string {
 	return program
 }
 
-// measureEtcd writes keys one after another to a bare etcd with the given number of members. Like
-// the masters' members, they run on this machine and use the same timing settings.
+// measureEtcd writes keys one after another to a bare etcd with the given number of members. As in
+// the masters, the members run on this machine and use the same timing settings.
 func measureEtcd(t *testing.T, program string, members int) (durations []time.Duration) {
 	t.Helper()
 	var clients, peers, cluster []string

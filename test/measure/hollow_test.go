@@ -24,9 +24,9 @@ import (
 // leaseInterval is the kubelet's lease renewal interval.
 const leaseInterval = 10 * time.Second
 
-// hollow is a node without a machine. Like a kubelet and a service proxy, it renews its lease,
-// watches the same objects, requests tokens for its pods, and reports them as running with events.
-// It starts no containers.
+// hollow is a simulated node. Like a kubelet and a service proxy, it renews its lease, watches
+// objects, requests tokens for its pods, and reports the pods as running with events. It starts no
+// containers.
 type hollow struct {
 	client kubernetes.Interface
 	name   string
@@ -47,7 +47,7 @@ func (h hollow) register(ctx context.Context) error {
 		Addresses:  []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: h.address(0)}},
 		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", LastHeartbeatTime: metav1.Now()}},
 	}
-	// Controllers change the node concurrently, so an update would conflict.
+	// Use a patch, because controllers change the node concurrently, so an update could conflict.
 	patch, err := json.Marshal(map[string]any{"status": status})
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (h hollow) address(pod int) string {
 	return fmt.Sprintf("10.%d.%d.%d", 200+h.number>>8, h.number&255, pod)
 }
 
-// run acts as the kubelet until ctx is done.
+// run simulates the node until ctx is done.
 func (h hollow) run(ctx context.Context) {
 	var tasks sync.WaitGroup
 	tasks.Go(func() { h.renew(ctx) })
@@ -95,23 +95,25 @@ type objects struct {
 	selector fields.Selector
 }
 
-// watches returns the watches of a kubelet, except that for pods, and of a service proxy.
+// watches returns the watches of a kubelet and a service proxy, except the kubelet's watch for
+// pods.
 func (h hollow) watches() []objects {
 	core, all := h.client.CoreV1(), fields.Everything()
 	own := fields.OneTermEqualSelector("metadata.name", h.name)
 	root := fields.OneTermEqualSelector("metadata.name", "kube-root-ca.crt")
 	return []objects{
-		{core.Nodes().Watch, own}, {core.Nodes().Watch, own}, // both programs watch the node
+		// The kubelet and the service proxy both watch the node.
+		{core.Nodes().Watch, own}, {core.Nodes().Watch, own},
 		{core.Services(metav1.NamespaceAll).Watch, all}, {core.Services(metav1.NamespaceAll).Watch, all},
 		{h.client.DiscoveryV1().EndpointSlices(metav1.NamespaceAll).Watch, all},
 		{h.client.NetworkingV1().ServiceCIDRs().Watch, all},
 		{h.client.NodeV1().RuntimeClasses().Watch, all},
 		{h.client.StorageV1().CSIDrivers().Watch, all},
-		{core.ConfigMaps(loadNamespace).Watch, root}, // all pods have this ConfigMap
+		{core.ConfigMaps(loadNamespace).Watch, root}, // every pod has a volume with this ConfigMap
 	}
 }
 
-// drain reads the events of a watch until it ends.
+// drain reads a watch's events until the watch ends.
 func (o objects) drain(ctx context.Context) {
 	w, err := o.open(ctx, metav1.ListOptions{FieldSelector: o.selector.String()})
 	if err != nil {
@@ -133,7 +135,7 @@ func (h hollow) renew(ctx context.Context) {
 		case <-ticker.C:
 		}
 		patch := fmt.Appendf(nil, `{"spec":{"renewTime":%q}}`, metav1.NowMicro().UTC().Format(metav1.RFC3339Micro))
-		// If a renewal fails, the next renewal must succeed in time.
+		// Ignore an error, because a later renewal can still succeed before the lease expires.
 		_, _ = h.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Patch(ctx, h.name, types.MergePatchType, patch, metav1.PatchOptions{})
 	}
 }
@@ -162,7 +164,7 @@ func (h hollow) follow(ctx context.Context) {
 // start requests a token for a pod, and reports that the pod is running.
 func (h hollow) start(ctx context.Context, pod *corev1.Pod, address string) {
 	now := metav1.Now()
-	// Requests that fail have no effect on the measured times.
+	// Ignore errors, because failed requests do not affect the measured times.
 	_, _ = h.client.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(ctx, pod.Spec.ServiceAccountName, &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{
 			ExpirationSeconds: ptr.To(int64(3607)), BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},

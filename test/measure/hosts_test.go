@@ -17,7 +17,7 @@ import (
 const (
 	// joins is the number of measured joins. writes is the number of measured writes.
 	joins, writes = 3, 300
-	// joinAim is the target for a join. leaderAim is the target for a failover.
+	// joinAim is the target for the duration of a join. leaderAim is the target for a failover.
 	joinAim, leaderAim = 4 * time.Second, 10 * time.Second
 	// nodeMemory is the memory limit, in bytes, for a host that is only a node.
 	nodeMemory = 220 << 20
@@ -56,7 +56,7 @@ func TestHosts(t *testing.T) {
 		}
 		return nil
 	})
-	leaveAlone(*idle) // wait until the memory of the start is released
+	leaveAlone(*idle) // wait until the hosts release the memory that they used to start
 	r.most("idle memory of a node (PSS)", float64(memory(t, nodes[0]).proportional)/(1<<20), nodeMemory>>20, "%.0f MiB")
 	r.most("idle memory of a node with a router (PSS)", float64(memory(t, router).proportional)/(1<<20), nodeMemory>>20, "%.0f MiB")
 	for _, name := range []string{"first", "second", "third"} {
@@ -76,7 +76,7 @@ func TestHosts(t *testing.T) {
 		r.aim("fail-over of "+lease+" after kill -9 of its host", failOver(t, masters, lease), leaderAim)
 	}
 	r.write(t)
-	// Remove the nodes now: when the test ends, the masters stop first, and nodes cannot leave
+	// Remove the nodes now. When the test ends, the masters stop first, and nodes cannot leave
 	// without etcd's quorum.
 	for _, node := range nodes {
 		node.MustSlipway("leave")
@@ -114,8 +114,8 @@ func measureWrites(t *testing.T, c *kit.Cluster, prefix string) (durations []tim
 }
 
 // failOver kills all processes of the master that holds a lease, and starts the master again. It
-// returns the time until another master holds the lease. If only the control plane were killed, it
-// would be restarted, and would continue before its lease expires.
+// returns the time until another master holds the lease. It does not kill only the control plane,
+// because the restarted control plane would renew the lease before the lease expires.
 func failOver(t *testing.T, masters map[string]*kit.Cluster, lease string) time.Duration {
 	t.Helper()
 	holder := func(ctx context.Context, c *kit.Cluster) (string, error) {

@@ -15,8 +15,8 @@ import (
 )
 
 // newKernelPair connects network namespaces on two machines with kernel features only: with routes,
-// or with routes through a VXLAN device like flannel's. No program is involved, and no rules filter
-// packets.
+// or with routes through a VXLAN device like flannel's. No user-space program forwards packets, and
+// no rules filter them.
 func newKernelPair(t *testing.T, transport transport) pair {
 	t.Helper()
 	first := kit.New(t, kit.Options{Segment: true})

@@ -1,6 +1,6 @@
 // Package measure measures clusters with several hosts, and a cluster with simulated nodes. `make
-// bench` runs it. A test fails only if a measurement is not possible. A missed target is printed as
-// missed.
+// bench` runs it. A test fails only if it cannot measure. A missed target does not fail the test;
+// the table marks it as missed.
 package measure
 
 import (
@@ -31,8 +31,8 @@ func TestMain(m *testing.M) { kit.Main(m) }
 type table struct {
 	section markdown.Section
 	rows    [][4]string // name, value, target and outcome
-	load    string      // the machine's load in the previous minute
-	page    string      // name of the document in -markdown's folder, or "" for that file
+	load    string      // the machine's load average over the last minute
+	page    string      // name of a document next to the file in -markdown, or "" for that file
 }
 
 func newTable(name string) *table {
@@ -46,7 +46,7 @@ func (r *table) add(what, format string, values ...any) {
 	r.rows = append(r.rows, [4]string{what, fmt.Sprintf(format, values...)})
 }
 
-// aim adds a duration that should be at most limit.
+// aim adds a duration whose target is at most limit.
 func (r *table) aim(what string, got, limit time.Duration) {
 	outcome := "met"
 	if got > limit {
@@ -55,12 +55,12 @@ func (r *table) aim(what string, got, limit time.Duration) {
 	r.rows = append(r.rows, [4]string{what, seconds(got), "<= " + seconds(limit), outcome})
 }
 
-// least adds a number that should be at least limit.
+// least adds a number whose target is at least limit.
 func (r *table) least(what string, got, limit float64) {
 	r.number(what, "%.2f", ">=", got, limit, got >= limit)
 }
 
-// most adds a number that should be at most limit. format is the format of its unit.
+// most adds a number whose target is at most limit. format formats the number with its unit.
 func (r *table) most(what string, got, limit float64, format string) {
 	r.number(what, format, "<=", got, limit, got <= limit)
 }

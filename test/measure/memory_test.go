@@ -14,7 +14,7 @@ import (
 // consumption is memory in bytes: the proportional set size, and the anonymous memory in it.
 type consumption struct{ proportional, anonymous int64 }
 
-// memory returns the memory of a host's processes, not counting the pods' processes.
+// memory returns the memory of a host's processes except the pods' processes.
 func memory(t *testing.T, host *kit.Cluster) (total consumption) {
 	t.Helper()
 	processes, err := host.Processes()

@@ -19,7 +19,8 @@ import (
 const (
 	// metricsPods is the number of pods on the measured node.
 	metricsPods = 250
-	// metricsTime is how long the component runs. The component reads the usage every 15 s.
+	// metricsTime is how long the measured component runs. The component reads the usage every 15
+	// s.
 	metricsTime = 2 * time.Minute
 	// metricsMemory is the target for memory, in bytes. metricsShare is the target for CPU time, as
 	// a share of one CPU.
@@ -41,8 +42,8 @@ spec:
       containers: [{name: main, image: %s, command: [sleep, infinity]}]
 `
 
-// TestMetrics runs, in this process, the component that reads the usage of nodes and pods, so that
-// the measurement excludes the rest of the control plane. The node runs real pods.
+// TestMetrics runs the component that reads the usage of nodes and pods in the test process, so
+// that the measurement excludes the rest of the control plane. The node runs real pods.
 func TestMetrics(t *testing.T) {
 	r := newTable("metrics")
 	c := kit.Start(t, kit.Options{Node: `kubeletArguments: {max-pods: ["300"]}`})
@@ -62,7 +63,7 @@ func TestMetrics(t *testing.T) {
 	usage := metrics.NewUsage()
 	collector := metrics.Collector{Deps: &controller.Deps{Kube: client}, Usage: usage}
 	componenttest.Run(t, collector.Run)
-	leaveAlone(20 * time.Second) // wait for the connection and the first readings
+	leaveAlone(20 * time.Second) // wait until the component has connected and read the usage
 	start, used := time.Now(), processTime(t)
 	leaveAlone(metricsTime)
 	share := (processTime(t) - used).Seconds() / time.Since(start).Seconds()

@@ -30,12 +30,12 @@ const (
 
 // These are the targets for networks.
 const (
-	latencyAim      = 0.85 // share of flannel's latency
-	routesAim       = 1.15 // share of the latency with plain routes
-	throughputAim   = 1.0  // share of flannel's throughput
-	connectionsAim  = 1.0  // share of flannel's connection rate
-	bigClusterAim   = 1.05 // share of the throughput in a cluster without load
-	agentMemoryAim  = 20   // in MiB
+	latencyAim      = 0.85 // maximum, as a share of flannel's latency
+	routesAim       = 1.15 // maximum, as a share of the latency with plain routes
+	throughputAim   = 1.0  // minimum, as a share of flannel's throughput
+	connectionsAim  = 1.0  // minimum, as a share of flannel's connection rate
+	bigClusterAim   = 1.05 // minimum, as a share of the throughput in a cluster without load
+	agentMemoryAim  = 20   // maximum, in MiB
 	policyChangeAim = 250 * time.Millisecond
 )
 
@@ -52,7 +52,7 @@ var (
 )
 
 // TestNetwork measures connections between pods on two hosts. It alternates between Slipway's
-// modes, flannel, and the kernel alone, without a cluster.
+// network modes, flannel, and the kernel alone, which is measured without a cluster.
 func TestNetwork(t *testing.T) {
 	r := newTable("network")
 	for _, transport := range []transport{vxlan, routes} {
@@ -74,8 +74,8 @@ func TestNetwork(t *testing.T) {
 	r.write(t)
 }
 
-// addComparison adds a mode's figures next to the figures of flannel, of the kernel alone with the
-// same transport, and of the kernel alone with routes.
+// addComparison adds a network mode's figures. For comparison, it also adds the figures of flannel,
+// of the kernel alone with the same transport, and of the kernel alone with routes.
 func addComparison(r *table, name string, own, flannel, kernel, plain figures) {
 	values := func(format func(figures) string) string {
 		return fmt.Sprintf("%s; flannel %s, kernel alone %s", format(own), format(flannel), format(kernel))
@@ -95,7 +95,7 @@ func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
 
 func microseconds(d time.Duration) string { return fmt.Sprintf("%d µs", d.Microseconds()) }
 
-// pair consists of two network namespaces on two hosts in the measured network.
+// pair consists of two network namespaces on two hosts that the measured network connects.
 type pair struct {
 	client, server *netnamespace.Namespace
 	// address is the server's address.
@@ -183,7 +183,7 @@ func (p pair) countConnections(address string) (perSecond float64, err error) {
 			if err != nil {
 				return
 			}
-			_, _ = io.CopyN(conn, conn, 1) // the client detects an error
+			_, _ = io.CopyN(conn, conn, 1) // the client detects a failure
 			_ = conn.Close()
 		}
 	}()
@@ -212,11 +212,12 @@ func exchange(address string) error {
 	if _, err := io.ReadFull(conn, make([]byte, 1)); err != nil {
 		return err
 	}
-	// Reset the connection when it is closed. Otherwise, the client would run out of ports.
+	// Reset the connection when it is closed. Otherwise, the client would run out of local ports.
 	return conn.(*net.TCPConn).SetLinger(0)
 }
 
-// newOwnPair starts a cluster with two hosts in the given mode, with one pod on each host.
+// newOwnPair starts a cluster with two hosts that use the given plugin and transport, and creates
+// one pod on each host.
 func newOwnPair(t *testing.T, plugin string, transport transport) (*kit.Cluster, pair) {
 	t.Helper()
 	node := fmt.Sprintf("slipway: {podTransport: %s}", transport.own)
@@ -259,7 +260,8 @@ spec:
 	return pair{client, server, address}
 }
 
-// openPod opens a pod's network namespace. The pod's name is the last argument of its process.
+// openPod opens a pod's network namespace. It finds the pod's process by the last argument, which
+// is the pod's name.
 func openPod(t *testing.T, host *kit.Cluster, name string) *netnamespace.Namespace {
 	t.Helper()
 	processes, err := host.Processes()

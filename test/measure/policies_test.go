@@ -21,7 +21,7 @@ const (
 	// bigProjects is the number of projects, each with a network policy and bigPods pods. The pods
 	// are on bigNodes simulated nodes.
 	bigProjects, bigPods, bigNodes = 1000, 10, 40
-	// policyChanges is the number of policy changes that are measured.
+	// policyChanges is the number of policy changes that the test measures.
 	policyChanges = 20
 	// datagramInterval is the interval between the datagrams that detect whether a change has taken
 	// effect.
@@ -30,8 +30,8 @@ const (
 	datagramPort = 9000
 )
 
-// measureBigCluster adds projects, policies and pods to a cluster. It measures the pair again, and
-// also the node process's memory and the time until a changed policy takes effect.
+// measureBigCluster adds projects, policies and pods to a cluster. It then measures the pair again,
+// the node process's memory, and the time until a changed policy takes effect.
 func measureBigCluster(t *testing.T, r *table, c *kit.Cluster, own pair) {
 	t.Helper()
 	leaveAlone(*idle)
@@ -116,7 +116,7 @@ func createProject(ctx context.Context, client kubernetes.Interface, number int,
 			return err
 		}
 		octets := subnets[node.number].Addr().As4()
-		offset := 2 + number/bigNodes*bigPods + i // a /23 has enough addresses
+		offset := 2 + number/bigNodes*bigPods + i // the offset fits in the node's /23 subnet
 		octets[2] += byte(offset >> 8)
 		octets[3] = byte(offset)
 		node.start(ctx, created, netip.AddrFrom4(octets).String())
@@ -166,15 +166,15 @@ func measurePolicyChanges(t *testing.T, c *kit.Cluster, own pair) (durations []t
 	return durations
 }
 
-// untilDatagrams sends datagrams until they pass, or until a hundred consecutive datagrams do not
-// pass. It returns the time until the first of these datagrams.
+// untilDatagrams sends datagrams until one of them arrives or, if passes is false, until a hundred
+// consecutive datagrams are lost. It returns the time until the first of these datagrams.
 func untilDatagrams(ctx context.Context, sender net.Conn, listener net.PacketConn, passes bool) (time.Duration, error) {
 	start := time.Now()
 	change := start
 	buffer := make([]byte, 1)
 	for lost := 0; ctx.Err() == nil; {
 		sent := time.Now()
-		_, _ = sender.Write([]byte{0}) // this fails while a policy rejects the datagrams
+		_, _ = sender.Write([]byte{0}) // Write fails while a policy rejects the datagrams
 		_ = listener.SetReadDeadline(sent.Add(datagramInterval))
 		_, _, err := listener.ReadFrom(buffer)
 		switch arrived := err == nil; {

@@ -65,13 +65,13 @@ func TestRebuild(t *testing.T) {
 	r.write(t)
 }
 
-// repository is a Git repository that a cluster can read.
+// repository is a Git repository that a cluster can clone.
 type repository struct {
 	t               *testing.T
 	root, url, work string
 }
 
-// create creates an empty repository and serves it at the address of a cluster's host.
+// create creates an empty repository and serves it at the address of the cluster's host.
 func (r *repository) create(c *kit.Cluster) {
 	r.t.Helper()
 	var listener net.Listener
@@ -92,7 +92,7 @@ func (r *repository) create(c *kit.Cluster) {
 	r.git("init", "-q", "-b", "main", r.work)
 }
 
-// add adds an example with the version 0.
+// add adds an example with version 0 to the repository.
 func (r *repository) add(c *kit.Cluster, language string) {
 	r.t.Helper()
 	if err := os.CopyFS(filepath.Join(r.work, language), os.DirFS(c.RepositoryFile("examples", language))); err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// These are the limits in Kubernetes' service level objectives for requests for a single object,
-// lists, and pod starts, at the 99th percentile.
+// These are the 99th-percentile limits in Kubernetes' service level objectives: for requests for a
+// single object, for lists, and for pod starts.
 const callLimit, listLimit, podLimit = time.Second, 5 * time.Second, 5 * time.Second
 
 const (
@@ -30,7 +30,7 @@ const (
 	sampleInterval = 200 * time.Millisecond
 )
 
-// network has a subnet for each of 2,048 nodes. The default network has 512 subnets.
+// network has a subnet for each of 2,048 nodes, because the default network has only 512 subnets.
 const network = "networkConfig: {clusterNetworks: [{cidr: 10.128.0.0/14, hostSubnetLength: 7}]}"
 
 func TestHollowNodes(t *testing.T) {
@@ -116,7 +116,7 @@ func processorTime(t *testing.T, pid int) time.Duration {
 	}
 	_, after, _ := strings.Cut(string(stat), ") ")
 	var user, system int64
-	words := strings.Fields(after) // the state is field 3 of the line
+	words := strings.Fields(after) // the first word is field 3, the process's state
 	if _, err := fmt.Sscan(words[11]+" "+words[12], &user, &system); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func startPods(t *testing.T, client kubernetes.Interface, count int) (durations 
 	return durations
 }
 
-// sampler measures requests while the cluster works.
+// sampler measures requests while the cluster is under load.
 type sampler struct {
 	cancel       context.CancelFunc
 	running      sync.WaitGroup

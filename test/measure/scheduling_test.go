@@ -21,7 +21,7 @@ import (
 
 const (
 	schedulingNodes, schedulingPods = 100, 1000
-	// schedulingRounds is the number of measurements per scheduler, not counting the first
+	// schedulingRounds is the number of measurements per scheduler, excluding the first
 	// measurement.
 	schedulingRounds = 3
 	// schedulingAim is the minimum ratio of the scheduler's pods per second to upstream's pods per
@@ -31,7 +31,7 @@ const (
 	schedulingCreators = 16
 )
 
-// fastScheduler configures the scheduler with a policy in a ConfigMap. Its request limit is high,
+// fastScheduler configures the scheduler with a policy in a ConfigMap. It raises the request limit,
 // because the default of 50 requests per second would hide a difference.
 const fastScheduler = `kubernetesMasterConfig: {schedulerArguments: {policy-configmap: [scheduler-policy], kube-api-qps: ["5000"], kube-api-burst: ["5000"]}}`
 
@@ -50,8 +50,9 @@ const documentPolicy = `{
 	{"name": "Zone", "weight": 2, "argument": {"serviceAntiAffinity": {"label": "zone"}}}
 ]}`
 
-// TestScheduling compares the control plane's scheduler with upstream's program, which schedules
-// pods with its own scheduler name in the same cluster. The measurements alternate.
+// TestScheduling compares the control plane's scheduler with upstream's kube-scheduler program,
+// which schedules the pods that have its scheduler name in the same cluster. The measurements
+// alternate.
 func TestScheduling(t *testing.T) {
 	r := newTable("scheduling")
 	c := kit.Start(t, kit.Options{Master: fastScheduler})
@@ -59,13 +60,14 @@ func TestScheduling(t *testing.T) {
 	startHollow(t, client, schedulingNodes, hollow.renew)
 	startUpstreamScheduler(t, c)
 	c.OC("create", "namespace", loadNamespace)
-	c.OC("create", "service", "clusterip", "app", "--tcp=80", "-n", loadNamespace) // selects app=app
+	// The service selects pods with the label app=app.
+	c.OC("create", "service", "clusterip", "app", "--tcp=80", "-n", loadNamespace)
 
 	compare := func(rules string) {
 		var own, upstream []time.Duration
 		for round := range schedulingRounds + 1 {
 			a, b := schedule(t, client, corev1.DefaultSchedulerName), schedule(t, client, upstreamScheduler)
-			if round > 0 { // the first measurement loads programs into memory
+			if round > 0 { // discard the first measurement, because it loads programs into memory
 				own, upstream = append(own, a), append(upstream, b)
 			}
 		}
@@ -98,8 +100,8 @@ clientConnection: {kubeconfig: %q, contentType: application/vnd.kubernetes.proto
 profiles: [{schedulerName: %s}]
 `
 
-// startUpstreamScheduler builds and starts upstream's kube-scheduler on the cluster's machine. It
-// runs until the end of the test.
+// startUpstreamScheduler builds upstream's kube-scheduler and runs it on the cluster's machine
+// until the end of the test.
 func startUpstreamScheduler(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	dir := t.TempDir()
@@ -122,7 +124,7 @@ func startUpstreamScheduler(t *testing.T, c *kit.Cluster) {
 }
 
 // schedule creates pods for a scheduler. It returns the time from the first request until the last
-// pod has a node. It then deletes the pods.
+// pod is assigned to a node. It deletes the pods before it returns.
 func schedule(t *testing.T, client kubernetes.Interface, scheduler string) time.Duration {
 	t.Helper()
 	pods := client.CoreV1().Pods(loadNamespace)
@@ -148,7 +150,7 @@ func schedule(t *testing.T, client kubernetes.Interface, scheduler string) time.
 	})
 	placed := map[string]bool{}
 	for len(placed) < schedulingPods && !t.Failed() {
-		follow(t, client, placed) // the API server can end the watch of a busy client
+		follow(t, client, placed) // repeat, because the API server can end a busy client's watch
 	}
 	duration := time.Since(start)
 	creating.Wait()
@@ -158,8 +160,8 @@ func schedule(t *testing.T, client kubernetes.Interface, scheduler string) time.
 	return duration
 }
 
-// follow adds to placed the names of pods that have a node, until all pods have a node or the watch
-// ends.
+// follow adds the names of pods that are assigned to a node to placed, until all pods are assigned
+// or the watch ends.
 func follow(t *testing.T, client kubernetes.Interface, placed map[string]bool) {
 	t.Helper()
 	changes, err := client.CoreV1().Pods(loadNamespace).Watch(t.Context(), metav1.ListOptions{})

@@ -1,6 +1,6 @@
-// Package netpol runs Kubernetes' own end-to-end tests for network policies on a cluster of two
-// hosts, which exchange packets over VXLAN. `make netpol` runs it. FOCUS selects tests with a
-// regular expression:
+// Package netpol runs Kubernetes' end-to-end tests for network policies on a cluster with two
+// hosts, which exchange packets over VXLAN. `make netpol` runs it. Its FOCUS variable selects tests
+// with a regular expression:
 //
 //	go test ./test/netpol -args -focus 'default-deny'
 //
@@ -31,7 +31,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/kubernetes/test/e2e/framework"
-	_ "k8s.io/kubernetes/test/e2e/network/netpol" // this package declares the tests
+	_ "k8s.io/kubernetes/test/e2e/network/netpol" // declares the tests
 	"k8s.io/kubernetes/test/utils/image"
 
 	"github.com/slipway-platform/slipway/test/kit"
@@ -50,7 +50,7 @@ func TestKubernetesSuiteOfNetworkPolicies(t *testing.T) {
 	second := c.Join("second", kit.Options{Segment: true})
 	buildAgnhost(t, c, second)
 	nodes := countPods(t, c)
-	// The suite's settings have the default values of their flags.
+	// Use the default values of the flags as the suite's settings.
 	flags := flag.NewFlagSet("suite", flag.ContinueOnError)
 	framework.RegisterCommonFlags(flags)
 	framework.RegisterClusterFlags(flags)
@@ -90,7 +90,7 @@ func TestKubernetesSuiteOfNetworkPolicies(t *testing.T) {
 	}
 }
 
-// countPods counts the pods that start on each node. The returned function ends the count.
+// countPods counts the pods that start on each node until end is called.
 func countPods(t *testing.T, c *kit.Cluster) (end func() map[string]int) {
 	t.Helper()
 	factory := informers.NewSharedInformerFactory(c.Client, 0)
@@ -125,7 +125,7 @@ func countPods(t *testing.T, c *kit.Cluster) (end func() map[string]int) {
 // dockerfile builds the image for the suite's pods, which use only the agnhost program.
 const dockerfile = "FROM scratch\nCOPY agnhost /agnhost\nENTRYPOINT [\"/agnhost\"]\n"
 
-// buildAgnhost builds the image for the suite's pods on all hosts, because they cannot pull it.
+// buildAgnhost builds the image on all hosts, because the suite's pods cannot pull it.
 func buildAgnhost(t *testing.T, hosts ...*kit.Host) {
 	t.Helper()
 	dir := t.TempDir()

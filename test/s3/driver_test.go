@@ -16,9 +16,9 @@ import (
 	storage "github.com/slipway-platform/slipway/registry/s3"
 )
 
-// limit keeps distribution's tests from writing a 5 GiB file. It also limits this process's memory:
-// the tests compare files of several megabytes with a library that needs gigabytes to print a
-// difference.
+// limit prevents distribution's tests from writing a 5 GiB file. It also limits this process's
+// memory, because the tests compare files of several megabytes with a library that needs gigabytes
+// of memory to print a difference.
 func limit(t *testing.T) {
 	t.Helper()
 	before := flag.Lookup("test.short").Value.String()
@@ -38,7 +38,7 @@ func limit(t *testing.T) {
 	}
 }
 
-// open returns a function that creates drivers with additional settings, for a bucket that is
+// open returns a function that creates drivers with additional settings. The drivers' bucket is
 // created if it does not exist.
 func open(t *testing.T) func(more map[string]any) (driver.StorageDriver, error) {
 	t.Helper()
@@ -66,19 +66,19 @@ func TestDriverPassesSuiteOfDistribution(t *testing.T) {
 	limit(t)
 	for name, more := range map[string]map[string]any{
 		"defaults": {},
-		// The sizes are so small that distribution's tests copy in parts.
+		// These sizes are small, so that distribution's tests copy objects in parts.
 		"small parts": {"chunksize": 5 << 20, "multipartcopychunksize": 5 << 20, "multipartcopythresholdsize": 16, "rootdirectory": "/registry", "bucket": "others"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel() // One of the suite's tests waits 15 seconds.
+			t.Parallel() // one of the suite's tests waits 15 seconds
 			testsuites.Driver(t, func() (driver.StorageDriver, error) { return create(more) }, false)
 		})
 	}
 }
 
-// TestUploadContinuesAfterSmallPart uses a new writer for each piece. S3 allows only the last part
-// to be smaller than 5 MiB. A writer that continues after a small part must therefore copy the
-// existing content first.
+// TestUploadContinuesAfterSmallPart uses a new writer for each piece. S3 requires that every part
+// except the last is at least 5 MiB. Therefore, a writer that continues after a smaller part must
+// first copy the existing content.
 func TestUploadContinuesAfterSmallPart(t *testing.T) {
 	create := open(t)
 	const mebibyte = 1 << 20

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// shop is an application with one pod on each of three hosts, and a route.
+// shop is an application with a route and with one pod on each of three hosts.
 const shop = `
 apiVersion: apps/v1
 kind: Deployment
@@ -65,13 +65,15 @@ func visitors(hosts map[string]*kit.Cluster) (stop func() (count int64, failures
 		visitors.Go(func() {
 			for ctx.Err() == nil {
 				visits.Add(1)
-				// In-flight visits complete, so that the end of the test does not cause a failure.
+				// Let in-flight visits complete, so that stop does not cause failures.
 				if _, err := host.Visit(context.Background(), "http://shop.example.com/", "open"); err != nil {
 					mu.Lock()
 					failures = append(failures, name+": "+err.Error())
 					mu.Unlock()
 				}
-				select { // fifty visits a second leave most of the CPU time to the hosts
+				// Limit the rate to fifty visits per second, to leave most of the CPU time to the
+				// hosts.
+				select {
 				case <-ctx.Done():
 				case <-time.After(20 * time.Millisecond):
 				}
@@ -105,9 +107,9 @@ func (r *registry) pushTools(to string) {
 }
 
 // checkRollingUpgrade reboots three infrastructure nodes one after another, as administrators do
-// (3.11 Cluster Administration, 2.D). Each node starts with a different version of the program. The
-// routers on the other nodes must serve the route without a failed request. The registry on one of
-// the other nodes must receive an image and send it to a node.
+// (Cluster Administration 3.11, section 2.D). Each node restarts with a different version of the
+// program. Meanwhile, the routers on the other nodes must serve the route without a failed request,
+// and the registry on one of the other nodes must accept an image and send it to a node.
 func (r *registry) checkRollingUpgrade(t *testing.T, masters map[string]*kit.Cluster, program, version string) {
 	names := []string{"first", "second", "third"}
 	r.OC("label", "nodes", "first", "second", "third", "node-role.kubernetes.io/infra=true")
@@ -157,9 +159,9 @@ func (r *registry) checkRollingUpgrade(t *testing.T, masters map[string]*kit.Clu
 	}
 }
 
-// checkRollingRestart restarts the services of all hosts one after another, as `systemctl restart
-// slipway` does. The pods continue to run. The routers on the other hosts must serve the route,
-// which has a pod on each host, without a failed request.
+// checkRollingRestart restarts the services on all hosts, one host after another, as `systemctl
+// restart slipway` does. The pods continue to run. The route has a pod on each host, and the
+// routers on the other hosts must serve it without a failed request.
 func checkRollingRestart(t *testing.T, masters map[string]*kit.Cluster) {
 	for name, restarting := range masters {
 		restarting, remaining := restarting.For(t), others(t, masters, name)
@@ -186,7 +188,7 @@ func checkRollingRestart(t *testing.T, masters map[string]*kit.Cluster) {
 	}
 }
 
-// others returns the hosts other than the named one.
+// others returns all hosts except the named host.
 func others(t *testing.T, hosts map[string]*kit.Cluster, name string) map[string]*kit.Cluster {
 	remaining := map[string]*kit.Cluster{}
 	for other, host := range hosts {

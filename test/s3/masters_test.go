@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// waitRegistry waits until the registry's address belongs to a master other than the previous
-// master. It returns the master's name.
+// waitRegistry waits until the registry's address belongs to a master other than former. It returns
+// that master's name.
 func waitRegistry(c *kit.Cluster, masters map[string]*kit.Cluster, former string) (name string) {
 	c.WaitFor("registry on a master other than "+former, func(ctx context.Context) error {
 		slices, err := c.Client.DiscoveryV1().EndpointSlices("default").List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=docker-registry"})
@@ -40,7 +40,7 @@ func waitRegistry(c *kit.Cluster, masters map[string]*kit.Cluster, former string
 }
 
 // TestRegistryMovesToAnotherMaster kills the master that runs the registry. Another master must
-// continue with the images in S3, and accept new images.
+// then serve the images in S3 and accept new images.
 func TestRegistryMovesToAnotherMaster(t *testing.T) {
 	program, version := kit.OtherVersion(t)
 	r := startWith(t, kit.Options{Segment: true, Node: "nodeName: first"})

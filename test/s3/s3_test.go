@@ -1,6 +1,6 @@
 // Package s3 checks on a real cluster that the registry stores its images on a real S3 server
 // (versitygw), and that `oc image mirror` creates a bucket from which clients can pull. The tests
-// first build the S3 server. They are separate from the scenarios, because only they need the S3
+// build the S3 server first. They are separate from the scenarios, because no scenario needs the S3
 // server.
 package s3
 
@@ -27,7 +27,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// registry is the registry of a cluster that stores its images in S3. Requests are sent as a user
+// registry is the registry of a cluster that stores its images in S3. It sends requests as a user
 // with all permissions in the `default` project.
 type registry struct {
 	*kit.Cluster
@@ -150,7 +150,7 @@ func TestRegistryStoresImagesInS3(t *testing.T) {
 		t.Errorf("the remaining image: %v", err)
 	}
 
-	// A push that fails because the registry is killed can be repeated.
+	// Clients can repeat a push that fails because the registry was killed.
 	r.interrupt("app")
 	r.WaitFor("a push after the registry was killed", func(context.Context) error { return remote.Write(r.tag("app:v2"), old, r.options()...) })
 	for _, tag := range []string{"app:v1", "app:v2"} {
@@ -196,7 +196,7 @@ func (r *registry) ask(method, address string, body io.Reader) *http.Response {
 	return response
 }
 
-// interrupt kills the registry after an upload has sent parts to S3.
+// interrupt kills the registry after it has sent some parts of an upload to S3.
 func (r *registry) interrupt(stream string) {
 	r.t.Helper()
 	started := r.ask(http.MethodPost, fmt.Sprintf("https://%s/v2/default/%s/blobs/uploads/", r.host(), stream), nil)

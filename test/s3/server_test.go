@@ -77,7 +77,7 @@ storage:
 	return path
 }
 
-// objects returns the files of all matching objects below a path in the bucket.
+// objects returns the files of all objects that match a path pattern in the bucket.
 func (s *server) objects(t *testing.T, path ...string) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(append([]string{s.dir, bucket}, path...)...))

@@ -1,11 +1,12 @@
 // Measures the web console in the distribution's Chromium and prints the result as JSON:
-//   node measure.mjs load PROJECT ROUNDS     sizes in bytes, times from the login to the overview in ms
+//   node measure.mjs load PROJECT ROUNDS
+//     prints sizes in bytes, and times from the login to the overview in ms
 //   node measure.mjs watch PROJECT SECONDS PODS
-//     time from the login to the complete list, and then times from a change and from its watch
-//     event to its picture, and of frames, in ms
+//     prints times in ms: from the login to the complete list, from each change and from its watch
+//     event to its picture, and between frames
 //
-// A change gives a pod the reason "t" and the time of its request, in ms since 1970. A picture is
-// the first frame in which the table contains the reason.
+// A change sets a pod's reason to "t" followed by the time of the request, in ms since 1970. Its
+// picture is the first frame in which the table contains the reason.
 import { createRequire } from 'node:module';
 import { readFileSync, statSync } from 'node:fs';
 import { extname } from 'node:path';
@@ -67,7 +68,7 @@ async function traffic(context, page) {
   const bytes = { received: 0, api: 0, files: 0, count: 0, scripts: 0, styles: 0, fonts: 0 };
   const kinds = { '.js': 'scripts', '.css': 'styles', '.woff2': 'fonts' };
   const responses = new Map();
-  const places = new Set(); // the second request for a file gets it from the cache
+  const places = new Set(); // the browser gets a second request for a file from its cache
   const client = await context.newCDPSession(page);
   await client.send('Network.enable');
   client.on('Network.responseReceived', ({ requestId, response, type }) => responses.set(requestId, { place: new URL(response.url).pathname, type }));

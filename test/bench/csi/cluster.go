@@ -23,13 +23,13 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// program is a program that serves CSI drivers.
+// program is a program that serves CSI drivers: slipway or the external attacher.
 type program struct {
 	path      string
 	arguments func(kubeconfig string, sockets []string) []string
 }
 
-// cluster contains an in-memory API server and CSI drivers, with a program that serves the drivers.
+// cluster contains an in-memory API server, CSI drivers, and the program that serves the drivers.
 type cluster struct {
 	api     *apitest.Server
 	client  kubernetes.Interface
@@ -76,11 +76,11 @@ func (p program) start(ctx context.Context, drivers, volumes int) (c *cluster, e
 	return c, nil
 }
 
-// stop stops all parts in reverse order.
+// stop stops the cluster's components in the reverse order of their start.
 func (c *cluster) stop() {
 	if c.process != nil && c.process.Process != nil {
 		_ = c.process.Process.Signal(syscall.SIGTERM)
-		_ = c.process.Wait() // A stopped program can return any error.
+		_ = c.process.Wait() // Ignore the error, because Wait returns an error after a signal.
 	}
 	for i := len(c.end) - 1; i >= 0; i-- {
 		c.end[i]()
@@ -157,7 +157,7 @@ func attachment(volume, driver string) *storagev1.VolumeAttachment {
 	}}
 }
 
-// until waits for a condition.
+// until waits until holds returns true.
 func (c *cluster) until(ctx context.Context, description string, holds func() bool) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()

@@ -16,8 +16,8 @@ import (
 
 const (
 	volumeCount = 500                   // number of volumes that are created, attached and detached
-	warmUpCount = 50                    // number of volumes of the warm-up
-	callLatency = 10 * time.Millisecond // duration of each call of the driver
+	warmUpCount = 50                    // number of volumes in the warm-up before the measurement
+	callLatency = 10 * time.Millisecond // duration of each call to the driver
 	// writeLatency is the duration of each write in the API server. It is similar to the duration
 	// of a write to etcd.
 	writeLatency = 4 * time.Millisecond
@@ -127,13 +127,13 @@ func ownArguments(kubeconfig string, sockets []string) []string {
 	return arguments
 }
 
-// attacherArguments returns arguments that raise the attacher's limit of five requests per second.
-// The benchmark compares the work, not the limit.
+// attacherArguments returns arguments that raise the attacher's limit of five requests per second,
+// because the benchmark compares the amount of work, not the limits.
 func attacherArguments(kubeconfig string, sockets []string) []string {
 	return []string{"--kubeconfig", kubeconfig, "--csi-address", sockets[0], "--worker-threads", fmt.Sprint(maxCalls), "--kube-api-qps", "10000", "--kube-api-burst", "10000"}
 }
 
-// buildAttacher builds the attacher from a separate module.
+// buildAttacher builds the attacher from its own module in attacherFrom.
 func buildAttacher(ctx context.Context, path string) error {
 	absolute, err := filepath.Abs(path)
 	if err != nil {

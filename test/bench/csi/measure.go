@@ -28,7 +28,7 @@ func (p program) rates(ctx context.Context, provisions bool, idle time.Duration)
 	if err := c.warmUp(ctx); err != nil {
 		return r, usage, err
 	}
-	// Create some volumes before the measurement, because a process does some work only for its
+	// Create some volumes before the measurement, because a process does additional work for its
 	// first volumes.
 	if _, err := c.lives(ctx, "warm", warmUpCount, provisions); err != nil {
 		return r, usage, err
@@ -42,7 +42,7 @@ func (p program) rates(ctx context.Context, provisions bool, idle time.Duration)
 	return r, usage, err
 }
 
-// lives runs the whole life cycle of volumes.
+// lives takes volumes through their whole life cycle and measures each step.
 func (c *cluster) lives(ctx context.Context, prefix string, count int, provisions bool) (r throughput, err error) {
 	born := c.requests()
 	var volumes []string
@@ -181,8 +181,8 @@ func (c *cluster) detach(ctx context.Context, volumes []string) (float64, error)
 	return float64(len(volumes)) / time.Since(start).Seconds(), err
 }
 
-// provision creates claims that the volume binder has assigned to the driver, and waits for their
-// PersistentVolumes.
+// provision creates claims for the driver, with the annotations that the volume binder sets, and
+// waits for the claims' PersistentVolumes.
 func (c *cluster) provision(ctx context.Context, prefix string, count int) (volumes []string, rate float64, err error) {
 	class := "fast"
 	volumes = make([]string, count)
@@ -215,7 +215,7 @@ func (c *cluster) provision(ctx context.Context, prefix string, count int) (volu
 	return volumes, rate, err
 }
 
-// release marks provisioned volumes as released, as the volume binder would, and waits until the
+// release marks provisioned volumes as released, as the volume binder does, and waits until the
 // program has deleted them.
 func (c *cluster) release(ctx context.Context, volumes []string) error {
 	list, err := c.client.CoreV1().PersistentVolumes().List(ctx, metav1.ListOptions{})

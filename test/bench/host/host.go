@@ -23,8 +23,8 @@ import (
 	"github.com/slipway-platform/slipway/node/teardown"
 )
 
-// Address is the machine's address in each side's network namespace, from the range for benchmarks
-// (RFC 2544). No host uses the gateway's address.
+// Address is the machine's address in each side's network namespace, in the range that RFC 2544
+// reserves for benchmarks. gateway is the default route's next hop, an address that no host uses.
 const (
 	Address = "198.18.0.10"
 	gateway = "198.18.0.1"
@@ -43,7 +43,7 @@ type Host struct {
 	network    *netnamespace.Namespace
 }
 
-// New creates the directory and the network namespace, with lo, an address and a default route.
+// New creates the directory, and the network namespace with lo, an address and a default route.
 func New(dir, cgroupRoot string) (*Host, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("create directory: %w", err)
@@ -59,8 +59,8 @@ func New(dir, cgroupRoot string) (*Host, error) {
 	return h, nil
 }
 
-// connect creates the devices in the calling thread's network namespace. The device with the
-// address is a bridge without ports, because not every kernel supports dummy devices.
+// connect creates the devices in the calling thread's network namespace. It assigns the address to
+// a bridge without ports, because not every kernel supports dummy devices.
 func connect() error {
 	if err := errors.Join(AddBridge("eth0", Address+"/24"), netnamespace.SetUp("lo", netip.Prefix{})); err != nil {
 		return err
@@ -109,8 +109,8 @@ func (h *Host) Path(names ...string) string {
 	return filepath.Join(append([]string{h.Dir}, names...)...)
 }
 
-// Remove kills the side's processes and removes everything that remains of the side. The error
-// lists the objects that the side's stop function did not remove.
+// Remove kills the side's processes and removes all of its remaining resources. The error lists the
+// resources that the side's stop function should have removed.
 func (h *Host) Remove(ctx context.Context) error {
 	var remaining []string
 	processes, err := h.Processes()
@@ -143,7 +143,7 @@ func (h *Host) kill(ctx context.Context) error {
 	return wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(context.Context) (bool, error) {
 		processes, err := h.Processes()
 		for _, p := range processes {
-			_ = syscall.Kill(p.PID, syscall.SIGKILL) // A process that has just ended cannot be killed.
+			_ = syscall.Kill(p.PID, syscall.SIGKILL) // Kill fails if the process has just ended.
 		}
 		return len(processes) == 0, err
 	})

@@ -30,12 +30,12 @@ type Usage struct {
 	Seconds float64
 }
 
-// ticksPerSecond is the number of ticks per second (USER_HZ), the unit of CPU times in /proc. It is
-// the same on every architecture that Kubernetes supports.
+// ticksPerSecond is USER_HZ, the number of clock ticks per second. CPU times in /proc are in ticks.
+// The value is the same on every architecture that Kubernetes supports.
 const ticksPerSecond = 100
 
-// Processes returns the processes in the side's namespace and their descendants, because containers
-// have separate namespaces.
+// Processes returns the processes in the side's network namespace and their descendants.
+// Descendants are included because containers have their own namespaces.
 func (h *Host) Processes() ([]Process, error) {
 	namespace, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", h.network.FD()))
 	if err != nil {
@@ -50,7 +50,7 @@ func (h *Host) Processes() ([]Process, error) {
 	for _, dir := range dirs {
 		p, err := ReadProcess(dir)
 		if err != nil {
-			continue // The process has ended, or belongs to the kernel.
+			continue // the process has exited, or is a kernel thread
 		}
 		if self, err := os.Readlink(filepath.Join(dir, "ns/net")); err != nil || self != namespace {
 			processes = append(processes, p)
@@ -71,8 +71,8 @@ func (h *Host) Processes() ([]Process, error) {
 	return match, nil
 }
 
-// ReadProcess reads a process from its directory in /proc. It returns an error if the process has
-// no command line, because the process is a kernel thread or a zombie.
+// ReadProcess reads a process from its directory in /proc. It returns an error for a process
+// without a command line, which is a kernel thread or a zombie.
 func ReadProcess(dir string) (Process, error) {
 	pid, err := strconv.Atoi(filepath.Base(dir))
 	if err != nil {
@@ -92,8 +92,8 @@ func ReadProcess(dir string) (Process, error) {
 	return Process{PID: pid, Parent: stat.parent, Name: programName(line)}, nil
 }
 
-// programName returns the report's name for a process with the given command line, which is in
-// procfs format.
+// programName returns the name under which the report lists a process. line is the process's
+// command line in procfs format.
 func programName(line []byte) string {
 	var args []string
 	for arg := range bytes.SplitSeq(bytes.TrimSuffix(line, []byte{0}), []byte{0}) {
@@ -106,7 +106,7 @@ func programName(line []byte) string {
 	return name
 }
 
-// stat contains the fields in /proc/<pid>/stat (proc(5)) that are used here.
+// stat contains the fields of /proc/<pid>/stat that the benchmark uses; see proc(5).
 type stat struct {
 	parent int
 	// seconds is the CPU time, in seconds, of the process and its exited children.

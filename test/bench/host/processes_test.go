@@ -69,7 +69,7 @@ func TestHostListsAndRemovesItsProcesses(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- command.Wait() }()
 	err = wait.PollUntilContextCancel(t.Context(), time.Millisecond, true, func(context.Context) (bool, error) {
-		// Until a child process executes sleep, it also runs sh.
+		// A child process runs sh until it executes sleep.
 		processes, err := h.Processes()
 		sleeping := 0
 		for _, p := range processes {
@@ -101,7 +101,7 @@ func TestHostListsAndRemovesItsProcesses(t *testing.T) {
 	if err == nil || strings.Count(err.Error(), "(sleep)") != 2 {
 		t.Errorf("got error %v, want an error that names the remains", err)
 	}
-	<-done // The process was killed.
+	<-done // done is closed when the process has been killed.
 	if _, err := os.Stat(h.Dir); !os.IsNotExist(err) {
 		t.Errorf("directory: got %v, want a missing directory", err)
 	}

@@ -24,14 +24,15 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/host"
 )
 
-// cluster is an in-memory API server with a router and pods. A HAProxy process represents the pods:
-// on every loopback address, it responds with that address.
+// cluster is an in-memory API server with a router and pods. A single HAProxy process represents
+// the pods: it listens on all loopback addresses and responds with the address that received the
+// request.
 type cluster struct {
 	dir    string
 	client kubernetes.Interface
 	routes dynamic.ResourceInterface
-	// ports contains the router's ports by environment variable, podHTTP, podHTTPS and the static
-	// ports.
+	// ports maps names to ports: the router's environment variables, podHTTP, podHTTPS, and the
+	// names of the static configuration's ports.
 	ports  map[string]string
 	router *exec.Cmd
 	end    []func()
@@ -62,7 +63,8 @@ func newCluster() (c *cluster, err error) {
 			c.stop()
 		}
 	}()
-	if c.dir, err = os.MkdirTemp("", "rt"); err != nil { // The length of a socket's path is limited.
+	// Use a short name, because the length of a socket's path is limited.
+	if c.dir, err = os.MkdirTemp("", "rt"); err != nil {
 		return c, err
 	}
 	c.end = append(c.end, func() { _ = os.RemoveAll(c.dir) })
@@ -81,13 +83,13 @@ func newCluster() (c *cluster, err error) {
 		if err != nil {
 			return c, err
 		}
-		defer listener.Close() // Close the listeners only when all ports are selected.
+		defer listener.Close() // Close the listeners only after all ports are selected.
 		_, c.ports[name], _ = net.SplitHostPort(listener.Addr().String())
 	}
 	return c, host.WriteKubeconfig(filepath.Join(c.dir, "kubeconfig"), api.Config())
 }
 
-// stop stops all parts in reverse order.
+// stop stops the cluster's components in the reverse order of their start.
 func (c *cluster) stop() {
 	for i := len(c.end) - 1; i >= 0; i-- {
 		c.end[i]()
@@ -101,7 +103,7 @@ func (c *cluster) startProgram(command *exec.Cmd) error {
 	}
 	c.end = append(c.end, func() {
 		_ = command.Process.Signal(syscall.SIGTERM)
-		_ = command.Wait() // A stopped program can return any error.
+		_ = command.Wait() // Ignore the error, because Wait returns an error after a signal.
 	})
 	return nil
 }
@@ -136,7 +138,7 @@ func (c *cluster) startRouter(ctx context.Context, program string) (time.Duratio
 	}
 }
 
-// pods serves all pods, with the certificate that the router created for itself.
+// pods serves all pods with one HAProxy process, using the router's generated certificate.
 func (c *cluster) pods() error {
 	return c.haproxy("pods", fmt.Sprintf(`
 frontend pods
@@ -190,7 +192,7 @@ func (c *cluster) makeService(ctx context.Context, name, port string, addresses 
 
 func (c *cluster) slice(service, port string, addresses ...string) *discoveryv1.EndpointSlice {
 	var number int32
-	_, _ = fmt.Sscan(c.ports[port], &number) // the host is an IP address
+	_, _ = fmt.Sscan(c.ports[port], &number) // every port in c.ports is a valid number
 	web, ready := "web", true
 	slice := &discoveryv1.EndpointSlice{
 		ObjectMeta:  metav1.ObjectMeta{Namespace: namespace, Name: service, Labels: map[string]string{discoveryv1.LabelServiceName: service}},

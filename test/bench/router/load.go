@@ -26,8 +26,8 @@ type loadResult struct {
 	slipway, static []requestLoad
 }
 
-// kinds contains the route terminations, with the hosts of their routes. The hosts are IP
-// addresses, which are also valid host names: wrk can resolve them, and sends them in the TLS
+// kinds contains the route terminations and the hosts of their routes. The hosts are IP addresses,
+// which are also valid host names, so that wrk can resolve them and sends them in the TLS
 // handshake.
 var kinds = []struct{ name, termination, host, port string }{
 	{"plain", "", "127.0.7.1", "podHTTP"}, {"edge", "edge", "127.0.7.2", "podHTTP"}, {"re-encrypt", "reencrypt", "127.0.7.3", "podHTTPS"},
@@ -130,9 +130,10 @@ func readWrk(text string) (load requestLoad, err error) {
 	return load, nil
 }
 
-// static returns a handwritten configuration for these hosts and pods: cookies keep a session on
-// the same pod, health checks test the pods, headers identify the client, and the host name in the
-// TLS handshake determines whether a connection is terminated or passed through.
+// static returns a handwritten configuration for the hosts and pods in kinds and loadPods. Cookies
+// keep a session on the same pod, health checks test the pods, and headers identify the client. The
+// host name in the TLS handshake determines whether HAProxy terminates the connection or passes it
+// through.
 func (c *cluster) static() string {
 	var b strings.Builder
 	headers := func(scheme string) string {

@@ -13,7 +13,7 @@ const (
 	mostP99       = 1.05
 	mostCreated   = 300 * time.Millisecond
 	mostChanged   = 60 * time.Millisecond
-	aimedRoutes   = 10_000 // times with targets
+	aimedRoutes   = 10_000 // number of routes for which the times have targets
 )
 
 // requests returns a table that compares the router with HAProxy alone.
@@ -29,8 +29,8 @@ func (r results) requests() stats.Table {
 	rate := func(l requestLoad) float64 { return l.rate }
 	p99 := func(l requestLoad) float64 { return 1000 * l.p99.Seconds() }
 	for _, load := range r.loads {
-		// A ratio is computed for each round, because other load on the machine affects both values
-		// in a round.
+		// Compute a ratio for each round, because other load on the machine affects both values in
+		// a round.
 		var ratios, p99Ratios []float64
 		for i := range load.slipway {
 			ratios = append(ratios, load.slipway[i].rate/load.static[i].rate)

@@ -21,7 +21,7 @@ import (
 const (
 	churnTime   = 20 * time.Second
 	churnRate   = 50 // changes per second
-	churnRoutes = 20 // number of these changes that add or remove a route; the others replace a pod
+	churnRoutes = 20 // changes per second that add or remove a route; others replace a pod
 	askAgain    = 2 * time.Millisecond
 	giveUp      = 30 * time.Second
 )
@@ -68,13 +68,13 @@ func measureScale(ctx context.Context, program string, size int) (scale scaleRes
 	if _, err := c.until(ctx, "r0.example.com", func(resp string) bool { return resp == podAddress(0, 0) }, nil); err != nil {
 		return scale, err
 	}
-	if err := host.Pause(ctx, 10*time.Second); err != nil { // wait while statuses are written
+	if err := host.Pause(ctx, 10*time.Second); err != nil { // wait until all statuses are written
 		return scale, err
 	}
 	if err := c.churn(ctx, &scale); err != nil {
 		return scale, err
 	}
-	if err := host.Pause(ctx, 7*time.Second); err != nil { // wait for the last reload
+	if err := host.Pause(ctx, 7*time.Second); err != nil { // wait until the last reload is complete
 		return scale, err
 	}
 	return scale, c.observe(&scale)
@@ -83,14 +83,14 @@ func measureScale(ctx context.Context, program string, size int) (scale scaleRes
 // firstPod is the smallest value of the address octet that encodes a pod's generation.
 const firstPod = 20
 
-// podAddress returns the address of a service's pod after a number of changes. The number must be
-// below 200.
+// podAddress returns the address of a service's pod after generation replacements. generation must
+// be less than 200.
 func podAddress(service, generation int) string {
 	return fmt.Sprintf("127.%d.%d.%d", firstPod+generation, service/250, 1+service%250)
 }
 
-// churn makes changes and waits for their effects, while other clients send requests to unchanged
-// routes.
+// churn makes changes and waits until they take effect, while other clients send requests to
+// unchanged routes.
 func (c *cluster) churn(ctx context.Context, scale *scaleResult) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -155,14 +155,14 @@ func (c *cluster) churn(ctx context.Context, scale *scaleResult) error {
 	return err
 }
 
-// replacement counts the number of times that a service's pod was replaced.
+// replacement counts how often a service's pod has been replaced.
 type replacement struct {
 	mu    sync.Mutex
 	times int
 }
 
 // replacePod replaces a service's pod. It waits for the first response from the new pod or from a
-// later pod.
+// pod that replaces the new pod.
 func (c *cluster) replacePod(ctx context.Context, service int, pod *replacement, scale *scaleResult) (time.Duration, error) {
 	pod.mu.Lock()
 	pod.times++
@@ -194,7 +194,7 @@ func (c *cluster) addRoute(ctx context.Context, name string, hosts chan<- string
 }
 
 // until sends requests to a route's host until holds accepts the response, which is a pod's address
-// or a status. If scale is set, responses that do not come from pods are recorded as failures.
+// or a status. If scale is not nil, until counts responses that do not come from pods as failures.
 func (c *cluster) until(ctx context.Context, name string, holds func(string) bool, scale *scaleResult) (resp string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, giveUp, fmt.Errorf("%s does not get the expected response", name))
 	defer cancel()
@@ -214,7 +214,7 @@ func (c *cluster) until(ctx context.Context, name string, holds func(string) boo
 	}
 }
 
-// ask sends requests to an unchanged route until ctx is done.
+// ask sends requests to an unchanged route until ctx is done, and counts requests and failures.
 func (c *cluster) ask(ctx context.Context, scale *scaleResult) {
 	for ctx.Err() == nil {
 		resp := c.get(ctx, "r0.example.com")
@@ -268,7 +268,7 @@ func (c *cluster) observe(scale *scaleResult) (err error) {
 		return err
 	}
 	below := map[int]bool{c.router.Process.Pid: true}
-	for range 2 { // HAProxy's master process and its worker
+	for range 2 { // find HAProxy's master process, and then its worker
 		for _, dir := range dirs {
 			p, err := host.ReadProcess(dir)
 			if err != nil || !below[p.Parent] || below[p.PID] {

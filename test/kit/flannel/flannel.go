@@ -42,8 +42,8 @@ func (f Files) Node() string {
 	return fmt.Sprintf("kubeletArguments: {cni-conf-dir: [%q], cni-bin-dir: [%q]}", f.path("net.d"), Plugins+","+f.dir)
 }
 
-// recorder is a CNI plugin that writes its arguments to a file, and changes nothing. A plugin gets
-// the result of the previous plugin as part of its configuration.
+// recorder is a CNI plugin that writes its arguments to a file and does nothing else. It returns
+// the previous plugin's result, which is part of its configuration.
 const recorder = `#!/bin/sh
 configuration=$(cat)
 if [ "$CNI_COMMAND" = ADD ]; then
@@ -52,7 +52,7 @@ if [ "$CNI_COMMAND" = ADD ]; then
 fi
 `
 
-// Record adds a CNI plugin to the host's configuration that records its arguments.
+// Record adds the recorder CNI plugin to the host's configuration.
 func (f Files) Record(t testing.TB) {
 	t.Helper()
 	path := f.path(filepath.Join("net.d", "10-flannel.conflist"))
@@ -73,7 +73,8 @@ func (f Files) Record(t testing.TB) {
 	}
 }
 
-// Recorded returns the arguments (CNI_ARGS) that the plugin of Record has received, one pod a line.
+// Recorded returns the arguments (CNI_ARGS) that the recorder plugin has received, one line per
+// pod.
 func (f Files) Recorded() string {
 	content, _ := os.ReadFile(f.path("recorder.log"))
 	return string(content)
@@ -128,10 +129,10 @@ func build(host *kit.Cluster) (string, error) {
 // readyTimeout is the maximum time until flanneld is ready.
 const readyTimeout = time.Minute
 
-// Start starts flanneld on a host as systemd starts the service in examples/flannel. settings are
+// Start starts flanneld on a host, as systemd starts the service in examples/flannel. settings are
 // NAME=value lines for the file that Environment returns. When flanneld has a subnet, Start writes
-// the host's CNI configuration. At the end of the test, the daemon is stopped, and Remove removes
-// what it leaves behind.
+// the host's CNI configuration. At the end of the test, Start's cleanup stops the daemon and calls
+// Remove.
 func Start(t testing.TB, host *kit.Cluster, files Files, settings ...string) *Daemon {
 	t.Helper()
 	built, err := build(host)
@@ -184,7 +185,7 @@ func Start(t testing.TB, host *kit.Cluster, files Files, settings ...string) *Da
 	return d
 }
 
-// unit returns the service's settings, with this host's paths.
+// unit returns the service's settings from the unit file, with this host's paths.
 func (f Files) unit(t testing.TB, host *kit.Cluster, program string) map[string]string {
 	t.Helper()
 	content, err := os.ReadFile(host.RepositoryFile("examples", "flannel", "flanneld.service"))
@@ -211,10 +212,10 @@ func (d *Daemon) Log() string {
 	return string(content)
 }
 
-// Stop stops the daemon. Routes, devices and rules remain.
+// Stop stops the daemon. The daemon's routes, devices and rules remain.
 func (d *Daemon) Stop() {
 	if d.command.ProcessState == nil {
 		_ = d.command.Process.Kill()
-		_ = d.command.Wait() // the daemon is killed
+		_ = d.command.Wait() // Wait returns an error because the daemon was killed
 	}
 }

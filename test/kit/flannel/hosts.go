@@ -17,7 +17,7 @@ import (
 // master makes etcd listen on all addresses, so that flanneld on each host can use it.
 const master = `{networkConfig: {networkPluginName: cni}, etcdConfig: {address: "0.0.0.0:2379"}}`
 
-// Host is a host in a cluster whose pods are connected by flannel.
+// Host is a host in a cluster whose pods flannel connects.
 type Host struct {
 	*kit.Cluster
 	// Node is the node's name.
@@ -29,8 +29,8 @@ type Host struct {
 // Hosts contains the hosts of a cluster. The first host is the master.
 type Hosts []*Host
 
-// NewHosts starts a cluster with two hosts, "first" and "second". They do not become ready until
-// Start is called.
+// NewHosts starts a cluster with two hosts, "first" and "second". The hosts do not become ready
+// until Hosts.Start is called.
 func NewHosts(t testing.TB) Hosts {
 	t.Helper()
 	files := []Files{NewFiles(t), NewFiles(t)}

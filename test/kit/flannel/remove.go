@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// Remove removes the devices and tables that flanneld and the CNI plugins leave behind on a host.
+// Remove removes the remaining devices and tables of flanneld and the CNI plugins from a host.
 func Remove(host *kit.Cluster) error {
 	return host.Do(func() error {
 		var errs []error

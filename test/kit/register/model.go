@@ -10,8 +10,8 @@ const (
 	read action = iota
 	// write sets the register's value.
 	write
-	// swap sets the value if the current value is the expected value. Otherwise, the operation is
-	// refused.
+	// swap sets the value if the current value is the expected value. Otherwise, the API server
+	// refuses the operation.
 	swap
 )
 
@@ -22,13 +22,14 @@ type input struct {
 	expected, value string
 }
 
-// output is an operation's result: the value, a refusal, or nothing if there was no response.
+// output is an operation's result: the value, a refusal, or unknown if there was no response.
 type output struct {
 	value            string
 	refused, unknown bool
 }
 
-// model returns the model for the registers. Its state is the value of one register.
+// model returns the model for the registers. It partitions the history by register, so the state is
+// the value of one register.
 func model() porcupine.Model {
 	m := porcupine.NondeterministicModel{
 		Partition: partition,
@@ -54,8 +55,8 @@ func partition(history []porcupine.Operation) [][]porcupine.Operation {
 	return parts
 }
 
-// step returns the possible values after an operation with the given result. It returns no values
-// if the result contradicts state.
+// step returns the values that the register can have after an operation with the given result. It
+// returns no values if the result contradicts state.
 func step(state string, in input, out output) []any {
 	switch {
 	case in.action == read && state == out.value:

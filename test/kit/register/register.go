@@ -1,6 +1,6 @@
 // Package register checks that a cluster's API is linearizable while hosts fail. Clients
 // concurrently read and write registers through several API servers and record the results. Check
-// searches for an order of all operations that explains the results.
+// then searches for an order of all operations that explains the results.
 //
 // A register is the value in a ConfigMap in the default namespace. The model is the same as in
 // etcd's robustness tests: an operation without a response may take effect at any later time, or
@@ -31,16 +31,16 @@ import (
 )
 
 const (
-	// count is the number of registers that are in use at the same time.
+	// count is the number of registers that the clients use at the same time.
 	count = 3
 	// period is the time after which the clients switch to other registers, so that each register
-	// has few operations without a response. Such operations make the search for an order
+	// has few operations without a response. These operations make the search for an order
 	// expensive.
 	period = 5 * time.Second
-	// pause is the time between two operations of a client, so that the hosts get most of the CPU
-	// time.
+	// pause is the delay between two operations of a client. It leaves most of the CPU time to the
+	// hosts.
 	pause = 50 * time.Millisecond
-	// timeout is the time after which a client gives up waiting for a response.
+	// timeout is the maximum time for which a client waits for a response.
 	timeout = 3 * time.Second
 	// checkTimeout is the maximum time to search for an order.
 	checkTimeout = 2 * time.Minute
@@ -80,8 +80,8 @@ func Start(t testing.TB, servers []*rest.Config, seed uint64) *Clients {
 	return c
 }
 
-// once sends each request only once. Otherwise, the HTTP client could retry an update that had
-// already taken effect, and report that it was rejected.
+// once sends each request only once. Otherwise, the HTTP client could repeat an update that has
+// already taken effect, and report that the API server rejected it.
 type once struct{ next http.RoundTripper }
 
 func (o once) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -97,8 +97,8 @@ func (c *Clients) end() {
 	c.running.Wait()
 }
 
-// Check stops the clients. It fails the test unless an order of all operations explains their
-// results.
+// Check stops the clients. It fails the test unless there is an order of all operations that
+// explains their results.
 func (c *Clients) Check(t testing.TB) {
 	t.Helper()
 	c.end()
@@ -117,13 +117,13 @@ func (c *Clients) Check(t testing.TB) {
 	}
 }
 
-// client is one of the clients. It runs one operation after another.
+// client is one of the clients. It runs its operations one after another.
 type client struct {
 	*Clients
 	id, writes int
 	registers  coreclient.ConfigMapInterface
 	random     *rand.Rand
-	seen       *corev1.ConfigMap // the register that the client read last
+	seen       *corev1.ConfigMap // the register that the client last read, or nil
 }
 
 func (c *client) run(ctx context.Context) {
@@ -160,8 +160,8 @@ func (c *client) value() string {
 // since returns the time since the start of the history, in nanoseconds.
 func (c *Clients) since() int64 { return int64(time.Since(c.start)) }
 
-// record adds an operation and its start time to the history, unless it is certain that the
-// operation had no effect and no result.
+// record adds an operation, which started at begin, to the history. It omits an operation that
+// certainly had no effect and returned no value.
 func (c *client) record(in input, begin int64, value string, err error) {
 	operation := porcupine.Operation{ClientId: c.id, Input: in, Call: begin, Return: c.since()}
 	switch {
@@ -179,7 +179,7 @@ func (c *client) record(in input, begin int64, value string, err error) {
 	c.history = append(c.history, operation)
 }
 
-// neverSent reports whether a request was not sent because no connection could be established.
+// neverSent reports whether a request failed because no connection could be established.
 func neverSent(err error) bool {
 	failed, ok := errors.AsType[*net.OpError](err)
 	return ok && failed.Op == "dial"
@@ -223,7 +223,7 @@ func (c *client) write(ctx context.Context, epoch int, name string) {
 	c.record(input{register: name, action: write, value: value}, begin, value, err)
 }
 
-// swap replaces the value that the client last read.
+// swap replaces the value that the client last read, if the register still has that value.
 func (c *client) swap(ctx context.Context) {
 	if c.seen == nil {
 		return

@@ -1,5 +1,5 @@
 // Package ansible tests the playbooks in packaging/ansible with Ansible itself. The hosts are
-// network namespaces, which Ansible enters instead of connecting over SSH.
+// network namespaces, which Ansible enters directly because the tests replace ssh with a script.
 package ansible
 
 import (
@@ -22,8 +22,8 @@ const passwordHash = "$apr1$ZO7eBgEK$DA9it.h.7xO3JFy/DrHEM1"
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// The playbooks deploy a master behind a load balancer, and then add a node as in section 2.4 of
-// the cluster administration guide.
+// The playbooks deploy a master behind a load balancer, and then add a node according to section
+// 2.4 of the Cluster Administration guide.
 func TestPlaybooksDeployAndAddHosts(t *testing.T) {
 	other, version := kit.OtherVersion(t)
 	master := kit.New(t, kit.Options{Segment: true, Node: "nodeName: master.example.com"})
@@ -92,7 +92,7 @@ func TestPlaybooksDeployAndAddHosts(t *testing.T) {
 	f.runUnchanged(t, "adhoc/uninstall.yml")
 }
 
-// waitHealthy waits until the command that verifies an installation succeeds.
+// waitHealthy waits until `slipway status --cluster`, which verifies an installation, succeeds.
 func waitHealthy(c *kit.Cluster) {
 	c.WaitFor("healthy cluster", func(context.Context) error {
 		if result := c.Slipway("status", "--cluster"); result.Code != 0 {
@@ -121,8 +121,8 @@ func checkMaster(t *testing.T, c *kit.Cluster, balancer *kit.Machine) {
 	}
 }
 
-// checkNode checks the variables of the new node. The node reports its group's capacity when the
-// group's configuration is in effect.
+// checkNode checks that the new node has the settings of its host variables. The node reports its
+// group's capacity when the group's configuration is in effect.
 func checkNode(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.WaitFor("node of the group node-config-gpu", func(ctx context.Context) error {
@@ -157,8 +157,8 @@ func addUsers(t *testing.T, f *fixture, c *kit.Cluster) {
 	})
 }
 
-// upgrade tests that hosts are upgraded to a program of another version. Small scripts that run the
-// programs are installed instead of the programs.
+// upgrade tests that a playbook upgrades the hosts to another version. It installs small scripts
+// that run the programs, instead of the programs themselves.
 func upgrade(t *testing.T, f *fixture, hosts map[string]*kit.Host, other, version string) {
 	t.Helper()
 	script := func(program string) []byte { return []byte("#!/bin/sh\nexec '" + program + "' \"$@\"\n") }

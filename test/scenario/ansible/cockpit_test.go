@@ -54,7 +54,7 @@ func checkCockpit(t *testing.T, c *kit.Cluster, host *kit.Machine) {
 	})
 }
 
-// startCockpit starts Cockpit's web server, which systemd starts on production hosts.
+// startCockpit starts Cockpit's web server. On production hosts, systemd starts it.
 func startCockpit(t *testing.T, host *kit.Machine, pair certtest.Pair) {
 	t.Helper()
 	dir := t.TempDir()
@@ -76,7 +76,7 @@ func startCockpit(t *testing.T, host *kit.Machine, pair certtest.Pair) {
 		t.Fatalf("start Cockpit: %v", err)
 	}
 	t.Cleanup(func() {
-		_ = server.Wait() // The server ends with the context of the test.
+		_ = server.Wait() // the test's context stops the server
 		if t.Failed() {
 			t.Logf("Cockpit: %s", log.String())
 		}

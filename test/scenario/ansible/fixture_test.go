@@ -22,7 +22,7 @@ const playbookTimeout = 5 * time.Minute
 // fixture runs playbooks against hosts that are network namespaces on this machine.
 type fixture struct {
 	t *testing.T
-	// dir contains the inventory and the program that Ansible runs as ssh.
+	// dir contains the inventory and the script that Ansible runs instead of ssh.
 	dir string
 	// hosts maps addresses to machines.
 	hosts map[string]*kit.Machine
@@ -32,8 +32,8 @@ type fixture struct {
 	// [OSEv3:vars].
 	groups   map[string][]string
 	settings []string
-	program  string // bin/slipway
-	playbook string // the directory packaging/ansible
+	program  string // path of bin/slipway
+	playbook string // path of packaging/ansible
 }
 
 // newFixture returns a fixture without hosts.
@@ -51,14 +51,15 @@ func (f *fixture) add(name string, machine *kit.Machine, variables ...string) {
 	f.variables[name] = strings.Join(append(variables, "ansible_host="+machine.Address.String()), " ")
 }
 
-// addHost adds a host with a data directory. `slipway down --purge` runs when the test ends.
+// addHost adds a host with a data directory. When the test ends, `slipway down --purge` runs on the
+// host.
 func (f *fixture) addHost(name string, host *kit.Host) {
 	host.SlipwayWith(nil, "version")
 	f.add(name, host.Machine, "slipway_data_dir="+host.DataDir)
 }
 
-// write writes the inventory, and the ssh program that runs Ansible's commands in the host's
-// network namespace.
+// write writes the inventory, and the script that replaces ssh and runs Ansible's commands in the
+// host's network namespace.
 func (f *fixture) write() {
 	f.t.Helper()
 	var shell, inventory strings.Builder
@@ -91,7 +92,7 @@ func (f *fixture) write() {
 	}
 }
 
-// result is a playbook's output, with the total number of changes on all hosts.
+// result is a playbook's output, and the total number of changes on all hosts.
 type result struct {
 	output  string
 	changes int
@@ -100,7 +101,7 @@ type result struct {
 
 var changedPattern = regexp.MustCompile(`\bchanged=(\d+)`)
 
-// try runs a playbook against the current inventory, with additional arguments of
+// try runs a playbook against the current inventory, with additional arguments for
 // ansible-playbook.
 func (f *fixture) try(t *testing.T, playbook string, args ...string) result {
 	t.Helper()
@@ -110,7 +111,7 @@ func (f *fixture) try(t *testing.T, playbook string, args ...string) result {
 	args = append([]string{"-i", filepath.Join(f.dir, "hosts"), filepath.Join("playbooks", playbook)}, args...)
 	command := exec.CommandContext(ctx, "ansible-playbook", args...)
 	command.Dir = f.playbook
-	// A process that a playbook starts must not keep the output open.
+	// Write the output to a file, because a process that a playbook starts would keep a pipe open.
 	log, err := os.CreateTemp(f.dir, "log")
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +134,7 @@ func (f *fixture) try(t *testing.T, playbook string, args ...string) result {
 	return r
 }
 
-// run is like try, but the playbook must succeed.
+// run works like try, but the playbook must succeed.
 func (f *fixture) run(t *testing.T, playbook string, args ...string) result {
 	t.Helper()
 	r := f.try(t, playbook, args...)
@@ -143,7 +144,7 @@ func (f *fixture) run(t *testing.T, playbook string, args ...string) result {
 	return r
 }
 
-// runUnchanged is like run, but the playbook must not change anything.
+// runUnchanged works like run, but the playbook must not change anything.
 func (f *fixture) runUnchanged(t *testing.T, playbook string) {
 	t.Helper()
 	if r := f.run(t, playbook); r.changes != 0 {
@@ -159,10 +160,10 @@ func (f *fixture) balancerDir(t *testing.T) string {
 	t.Cleanup(func() {
 		content, err := os.ReadFile(filepath.Join(dir, "lb", "pid"))
 		if err != nil {
-			return // no playbook has started it
+			return // no playbook has started the load balancer
 		}
 		if pid, err := strconv.Atoi(strings.TrimSpace(string(content))); err == nil {
-			_ = syscall.Kill(pid, syscall.SIGTERM) // it might have ended
+			_ = syscall.Kill(pid, syscall.SIGTERM) // the load balancer might have exited
 		}
 		if log, err := os.ReadFile(filepath.Join(dir, "lb", "log")); err == nil && t.Failed() {
 			t.Logf("load balancer:\n%s", log)

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// Playbooks add a master and an etcd member to a running cluster, as in sections 2.4, 3.6.1 and 4.3
-// of the cluster administration guide.
+// The playbooks add a master and an etcd member to a running cluster, according to sections 2.4,
+// 3.6.1 and 4.3 of the Cluster Administration guide.
 func TestPlaybooksAddMasters(t *testing.T) {
 	first := kit.New(t, kit.Options{Segment: true, Node: "nodeName: master-0.example.com"})
 	f := newFixture(t, first)
@@ -48,7 +48,8 @@ func TestPlaybooksAddMasters(t *testing.T) {
 		return nil
 	})
 	waitHealthy(first)
-	waitBalanced(t, first, balancer, hosts["etcd0.example.com"].Address.String()) // needs no playbook
+	// The load balancer must find the new master without a playbook.
+	waitBalanced(t, first, balancer, hosts["etcd0.example.com"].Address.String())
 	first.WaitFor("label of the new master's group", func(context.Context) error {
 		names, err := first.TryOC("get", "node", "-l", "node-role.kubernetes.io/master=true", "-o", "name")
 		if err == nil && !strings.Contains(names, "node/master-1.example.com\n") {
@@ -59,7 +60,7 @@ func TestPlaybooksAddMasters(t *testing.T) {
 	restore(t, f, first)
 }
 
-// waitBalanced waits until the load balancer forwards to the named master.
+// waitBalanced waits until the load balancer forwards connections to the named master.
 func waitBalanced(t *testing.T, c *kit.Cluster, balancer *kit.Machine, name string) {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DialContext: balancer.Dial, DisableKeepAlives: true}}
@@ -83,8 +84,8 @@ func waitBalanced(t *testing.T, c *kit.Cluster, balancer *kit.Machine, name stri
 	})
 }
 
-// restore tests that a playbook restores a snapshot of a cluster with three masters. The restored
-// cluster has its former objects and three etcd members again.
+// restore tests that a playbook restores a snapshot of a cluster with three masters. Afterwards,
+// the cluster has the objects in the snapshot and three etcd members.
 func restore(t *testing.T, f *fixture, c *kit.Cluster) {
 	t.Helper()
 	f.groups["masters"] = []string{"master-0.example.com", "master-1.example.com", "etcd0.example.com"}

@@ -11,27 +11,28 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// blog is an application with real dependencies that keeps its articles in a database.
+// blog is an application with real dependencies that stores its articles in a database.
 type blog struct {
-	// image is the builder image, and source is a folder in testdata. template is the template whose
-	// database is on a volume, and example is the template with an ephemeral database.
+	// image is the builder image, and source is a folder in testdata. template is a template whose
+	// database is on a volume, and example is a template with an ephemeral database.
 	image, source, template, example string
 	// database is the database image, and service is the name of its service.
 	database, service string
-	// mirror is a command with its arguments, or empty. It writes a mirror of the dependencies to a
-	// directory. parameter is the template parameter for the mirror's URL.
+	// mirror is a command that writes a mirror of the dependencies to a directory, or empty if
+	// there is no mirror. parameter is the template parameter for the mirror's URL.
 	mirror    []string
 	parameter string
 	// path is the path of the form that creates an article, and field is the form's field.
 	path, field string
-	// title is the page's heading. logged contains lines that the build log must contain. If styled
-	// is set, the build compiles the page's style sheet.
+	// title is the page's heading. logged contains strings that the build log must contain. If
+	// styled is set, the build compiles the page's style sheet.
 	title  string
 	logged []string
 	styled bool
 }
 
-// The dependencies come from Debian packages that `make setup` installs.
+// blogs contains the applications. Their dependencies come from Debian packages that `make setup`
+// installs.
 var blogs = []blog{
 	{
 		image: "ruby", source: "rails", template: "rails-pgsql-persistent", example: "rails-postgresql-example",
@@ -54,7 +55,7 @@ var blogs = []blog{
 		path: "/", field: "title", title: "Articles of MySQL",
 		logged: []string{"Successfully installed libdancer2-perl"},
 	},
-	{ // Debian has no package of CakePHP.
+	{ // Debian has no CakePHP package
 		image: "php", source: "cakephp", template: "cakephp-mysql-persistent", example: "cakephp-mysql-example",
 		database: "mariadb", service: "mysql",
 		parameter: "COMPOSER_MIRROR", path: "/", field: "title", title: "Articles of MySQL",
@@ -62,11 +63,11 @@ var blogs = []blog{
 	},
 }
 
-// site contains the addresses of an application's source and of a mirror with its dependencies.
+// site contains the URLs of an application's source and of the mirror for its dependencies.
 type site struct{ source, mirror string }
 
-// publish serves the source of an application, and a mirror. write returns the command that writes
-// the mirror's files to a directory. If write is nil, there is no mirror.
+// publish serves an application's source and a mirror. write returns the command that writes the
+// mirror's files to a directory. If write is nil, there is no mirror.
 func publish(t *testing.T, c *kit.Cluster, folder string, write func(dir, address string) []string) site {
 	t.Helper()
 	source := emptyRepository(t, c)
@@ -94,7 +95,7 @@ func (b blog) publish(t *testing.T, c *kit.Cluster) site {
 	})
 }
 
-// trusted returns environment variables for builds. They make pip accept a mirror without TLS.
+// trusted returns environment variables for builds that make pip accept a mirror without TLS.
 func (s site) trusted() map[string]string {
 	return map[string]string{"PIP_TRUSTED_HOST": strings.Split(strings.TrimPrefix(s.mirror, "http://"), ":")[0]}
 }
@@ -120,14 +121,14 @@ func TestBuilderServesBlog(t *testing.T) {
 	}
 }
 
-// order creates the blog from a template, and returns the log of its build.
+// order creates the blog from a template, and returns its build's log.
 func (b blog) order(c *kit.Cluster, s site, template, host string, parameters ...string) (log string) {
 	c.OC(append([]string{"new-app", template, "-p", "SOURCE_REPOSITORY_URL=" + s.source, "-p", "SOURCE_REPOSITORY_REF=main", "-p", "APPLICATION_DOMAIN=" + host,
 		"-p", b.parameter + "=" + s.mirror}, parameters...)...)
 	return waitBuild(c, template+"-1")
 }
 
-// check builds and serves the blog, and checks that it keeps its articles.
+// check builds and serves the blog, and checks that it stores its articles.
 func (b blog) check(t *testing.T, c *kit.Cluster, s site) {
 	host := b.source + ".example.com"
 	log := b.order(c, s, b.template, host)
@@ -149,7 +150,8 @@ func (b blog) check(t *testing.T, c *kit.Cluster, s site) {
 	if response.StatusCode != http.StatusFound {
 		t.Fatalf("an article is created with %s", response.Status)
 	}
-	// Both pods are recreated: the article is on the volume.
+	// Recreate the pods of the application and the database. The article must remain, because it is
+	// on the volume.
 	c.OC("delete", "pod", "--wait", c.OnlyPod("name="+b.service).Name, c.OnlyPod("name="+b.template).Name)
 	c.WaitVisit("http://"+host+"/", "<li>Kept &amp; shown</li>")
 	if !b.styled {

@@ -16,7 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// platform is a client for the template service broker.
+// platform is a client that sends requests to the template service broker, as a service catalog
+// does.
 type platform struct {
 	t      *testing.T
 	client *http.Client
@@ -24,7 +25,7 @@ type platform struct {
 	token  string
 }
 
-// newPlatform returns a client that uses a token of the service account created for a service
+// newPlatform returns a client that uses a token for the service account created for a service
 // catalog.
 func newPlatform(t *testing.T, c *kit.Cluster) *platform {
 	t.Helper()
@@ -36,8 +37,8 @@ func newPlatform(t *testing.T, c *kit.Cluster) *platform {
 	return &platform{t, client, c.Config.Host + "/brokers/template.openshift.io/v2/", strings.TrimSpace(token)}
 }
 
-// send sends a request, on behalf of a user if user is not empty. It decodes the response into
-// into, unless into is nil.
+// send sends a request. If user is not empty, the request is on behalf of that user. If into is not
+// nil, send decodes the response into it.
 func (p *platform) send(user, method, path, body string, into any) (code int, text string) {
 	p.t.Helper()
 	request, err := http.NewRequestWithContext(p.t.Context(), method, p.root+path, strings.NewReader(body))
@@ -88,7 +89,7 @@ func (p *platform) wait(c *kit.Cluster, user, instance, operation string) {
 	})
 }
 
-// database is a template with objects that expose connection parameters.
+// database is a template whose objects expose connection parameters.
 const database = `{apiVersion: template.openshift.io/v1, kind: Template, metadata: {name: broker-database, annotations: {tags: "sql,database"}},
 	parameters: [{name: NAME, required: true}, {name: PASSWORD, generate: expression, from: "[a-z]{12}"}],
 	objects: [

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// setBuildDefaults sets environment variables for all builds in the running cluster until the test
+// setBuildDefaults sets environment variables for all builds in the running cluster, until the test
 // ends.
 func setBuildDefaults(t *testing.T, c *kit.Cluster, variables map[string]string) {
 	t.Helper()

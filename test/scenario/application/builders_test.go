@@ -23,7 +23,7 @@ func publishBuilders(c *kit.Cluster) {
 	}
 }
 
-// repository is a Git repository that can be read from the cluster.
+// repository is a Git repository that the cluster can clone.
 type repository struct {
 	t         *testing.T
 	url, work string
@@ -53,7 +53,7 @@ func newRepository(t *testing.T, c *kit.Cluster) *repository {
 	return r
 }
 
-// add copies a directory to the repository's work directory.
+// add copies a directory to the given name in the repository's work tree.
 func (r *repository) add(name, dir string) {
 	r.t.Helper()
 	if err := os.CopyFS(filepath.Join(r.work, name), os.DirFS(dir)); err != nil {
@@ -61,7 +61,8 @@ func (r *repository) add(name, dir string) {
 	}
 }
 
-// push sets the version of all examples, and commits and pushes them.
+// push sets the version of all examples. It then commits and pushes them, and returns the commit's
+// hash.
 func (r *repository) push(version string) (commit string) {
 	r.t.Helper()
 	for _, language := range languages {
@@ -70,7 +71,7 @@ func (r *repository) push(version string) (commit string) {
 	return r.commit("version " + version)
 }
 
-// commit commits and pushes the work directory's content.
+// commit commits and pushes the content of the work tree, and returns the commit's hash.
 func (r *repository) commit(message string) (commit string) {
 	r.t.Helper()
 	r.git("-C", r.work, "add", "-A")
@@ -88,8 +89,7 @@ func (r *repository) git(args ...string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// load requests a page repeatedly. The returned function stops the requests and returns the
-// failures.
+// load repeatedly requests a page until stop is called. stop returns the failures.
 func load(c *kit.Cluster, url string) (stop func() []error) {
 	client, done := c.Visitor(), make(chan struct{})
 	var failures []error

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// databases maps the sample databases to commands that write and read a value as the template's
-// user, through the service.
+// databases maps the sample databases to commands that write and read a value. The commands connect
+// through the service as the template's user.
 var databases = map[string]struct{ write, read string }{
 	"postgresql": {
 		`PGPASSWORD=$POSTGRESQL_PASSWORD psql -qh postgresql -U $POSTGRESQL_USER $POSTGRESQL_DATABASE -c "CREATE TABLE t (v text)" -c "INSERT INTO t VALUES ('kept')"`,
@@ -25,9 +25,8 @@ var databases = map[string]struct{ write, read string }{
 	"redis": {`REDISCLI_AUTH=$REDIS_PASSWORD redis-cli -h redis set v kept`, `REDISCLI_AUTH=$REDIS_PASSWORD redis-cli -h redis get v`},
 }
 
-// selected returns the samples that a test runs: the samples in SLIPWAY_TEST_SAMPLES, or all
-// samples if it is "all", which `make samples` sets. If SLIPWAY_TEST_SAMPLES is unset, selected
-// returns usual.
+// selected returns the samples that a test runs. SLIPWAY_TEST_SAMPLES contains their names, or
+// "all" for all samples, which `make samples` sets. If it is unset, selected returns usual.
 func selected(all, usual []string) (samples []string) {
 	names := os.Getenv("SLIPWAY_TEST_SAMPLES")
 	switch names {
@@ -50,7 +49,7 @@ func TestDatabaseOfSampleKeepsItsData(t *testing.T) {
 	}
 }
 
-// The bundle's test playbook creates the database in a project, and a table in the database.
+// The bundle's test playbook creates a database in a project, and then a table in the database.
 func TestDatabaseOfSampleIsOrderedAsBundle(t *testing.T) {
 	for _, name := range selected([]string{"postgresql", "mariadb"}, nil) {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +93,7 @@ func checkDatabase(t *testing.T, c *kit.Cluster, name string) {
 		}
 		return err
 	})
-	if os.Getenv("SLIPWAY_TEST_SAMPLES") != "" { // make test needs its time for other tests
+	if os.Getenv("SLIPWAY_TEST_SAMPLES") != "" { // unset in `make test`, to save time
 		c.OC("new-app", name+"-ephemeral", "-p", "DATABASE_SERVICE_NAME=temporary")
 		c.OC("rollout", "status", "dc/temporary")
 	}

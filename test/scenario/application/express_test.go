@@ -22,7 +22,8 @@ func TestBuilderServesExpress(t *testing.T) {
 	}
 }
 
-// publishExpress serves a Node.js application, and a mirror of its fifty modules from Debian.
+// publishExpress serves a Node.js application, and a mirror of its fifty modules from Debian
+// packages.
 func publishExpress(t *testing.T, c *kit.Cluster) site {
 	t.Helper()
 	return publish(t, c, "express", func(dir, address string) []string {
@@ -30,7 +31,7 @@ func publishExpress(t *testing.T, c *kit.Cluster) site {
 	})
 }
 
-// checkExpress builds and serves the application. The builds' NPM_MIRROR variable must be set.
+// checkExpress builds and serves the application. Builds must already have the NPM_MIRROR variable.
 func checkExpress(t *testing.T, c *kit.Cluster, s site) {
 	const name, host = "nodejs-example", "express.example.com"
 	c.OC("new-app", name, "-p", "SOURCE_REPOSITORY_URL="+s.source, "-p", "SOURCE_REPOSITORY_REF=main", "-p", "CONTEXT_DIR=", "-p", "APPLICATION_DOMAIN="+host)

@@ -51,7 +51,7 @@ func TestFirstConnectionUnidlesService(t *testing.T) {
 		}
 	}
 
-	// Several simultaneous connections all wait for the pods, and none is rejected.
+	// Several simultaneous connections must all wait for the pods, and none may be rejected.
 	idle()
 	var fetches sync.WaitGroup
 	nodePort := fmt.Sprintf("http://%s:%s/", c.Address, c.OC("get", "svc/again", "-o", "jsonpath={.spec.ports[0].nodePort}"))
@@ -65,12 +65,12 @@ func TestFirstConnectionUnidlesService(t *testing.T) {
 	fetches.Wait()
 	awake()
 
-	// Repeat the test through the router, where the service has an address but no pods.
+	// Wake the service through the router, which has an address for the service but no pods.
 	idle()
 	c.WaitVisit("http://lazy.example.com/", "awake")
 	awake()
 
-	// The service stays idled if the node process is killed.
+	// The service must stay idled when the node process is killed.
 	idle()
 	c.Kill("node")
 	c.WaitFetch("client", "http://lazy/", "awake")

@@ -11,12 +11,13 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// login is the Dockerfile of an image that serves a page at the path of Jenkins' login page.
+// login is the Dockerfile for an image that serves a page at the path of Jenkins' login page.
 const login = `FROM localhost/slipway-tools:current
 CMD ["sh", "-c", "mkdir -p /tmp/pages && echo \"login of $JENKINS_SERVICE_NAME\" >/tmp/pages/login && exec httpd -f -p 8080 -h /tmp/pages"]
 `
 
-// An administrator provides an image, and the template deploys it for a project's pipelines.
+// An administrator provides the Jenkins image, which the template deploys for a project's
+// pipelines.
 func TestJenkinsTemplateDeploysImageOfAdministrator(t *testing.T) {
 	c := kit.Shared(t)
 	user := []string{"--as=alice", "--as-group=system:authenticated"}

@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// mirror serves one package, greeting, like the npm, Python, Go, Composer, CPAN and RubyGems
-// registries. If languages contains Java, it also serves a Maven repository.
+// mirror serves a single package, greeting, in the formats of the npm, Python, Go, Composer, CPAN
+// and RubyGems registries. If languages contains Java, it also serves a Maven repository.
 func mirror(t *testing.T, c *kit.Cluster, languages []string) (url string) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -159,10 +159,10 @@ func zipped(t *testing.T, files map[string]string) []byte {
 	return content.Bytes()
 }
 
-// source is an application that requires the mirror's package.
+// source is an application that requires the mirror's greeting package.
 type source struct {
-	// variable is the build environment variable that contains the mirror's URL with the given
-	// path.
+	// variable is the build environment variable for the mirror. Its value is the mirror's URL with
+	// path appended.
 	variable, path string
 	files          map[string]string
 	// check is a command that fails in the application's image if the package is missing.
@@ -223,7 +223,7 @@ func TestBuilderInstallsPackagesOfMirror(t *testing.T) {
 	url := mirror(t, c, languages)
 	variables := map[string]string{
 		"PIP_TRUSTED_HOST": strings.Split(strings.TrimPrefix(url, "http://"), ":")[0],
-		"GOFLAGS":          "-mod=mod", "GOSUMDB": "off", // the source has no go.sum
+		"GOFLAGS":          "-mod=mod", "GOSUMDB": "off", // the source contains no go.sum
 	}
 	for _, language := range languages {
 		variables[sources[language].variable] = url + sources[language].path
@@ -244,8 +244,7 @@ func TestBuilderInstallsPackagesOfMirror(t *testing.T) {
 	}
 }
 
-// The examples for the other builders need no package.
-// The templates of the catalog build the examples and serve them.
+// The catalog's templates build the examples that require no package and serve them.
 func TestBuilderServesItsExample(t *testing.T) {
 	c := kit.Shared(t)
 	for _, name := range selected([]string{"nginx", "httpd", "php", "perl", "ruby", "java"}, []string{"nginx"}) {

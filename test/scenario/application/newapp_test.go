@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// stream creates an image stream in the project. Its image exposes a port.
+// stream creates an image stream in the project. The stream's image exposes a port.
 func stream(c *kit.Cluster, t *testing.T, name, digit string) {
 	t.Helper()
 	c.Apply("{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: " + name + "}}")
@@ -41,8 +41,8 @@ func TestNewAppCreatesApplications(t *testing.T) {
 	waitOutput(c, "dc/front", `{.metadata.annotations.openshift\.io/generated-by} {.spec.template.metadata.annotations.openshift\.io/generated-by}`, "OpenShiftNewApp OpenShiftNewApp")
 	waitOutput(c, "svc/front", "{.spec.ports[0].name} {.spec.selector.deploymentconfig}", "8080-tcp front")
 
-	// The source is in a directory of a Git repository, and is built by the image on the command
-	// line. The command only prints the objects.
+	// The source is in a subdirectory of a Git repository, and the command line specifies the
+	// builder image. The command only prints the objects.
 	dir := t.TempDir()
 	for _, args := range []string{"init --quiet --initial-branch=main", "remote add origin https://example.com/app.git"} {
 		if output, err := exec.Command("git", append([]string{"-C", dir}, strings.Fields(args)...)...).CombinedOutput(); err != nil {

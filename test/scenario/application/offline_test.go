@@ -12,11 +12,11 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// offline lists the images of the applications that run on a machine without a network.
+// offline lists the images of the applications that the test runs on a machine without a network.
 var offline = []string{"postgresql", "ruby", "python", "nodejs", "pipeline-runner", "postgresql-apb"}
 
-// The machine has no network. It has the downloaded packages of the images, and serves the sources
-// and dependencies of the applications. One command creates the images.
+// The machine has no network. It already has the packages for the images, and it serves the
+// applications' sources and dependencies. A single command creates the images.
 func TestBuilderAndCatalogNeedNoNetwork(t *testing.T) {
 	for _, name := range selected([]string{"offline"}, nil) {
 		t.Run(name, runOffline)
@@ -92,7 +92,7 @@ func checkOrderedTemplate(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// checkBoundBundle orders a database from a bundle, and gives its credentials to a
+// checkBoundBundle orders a database from a bundle, and passes the database's credentials to a
 // DeploymentConfig.
 func checkBoundBundle(t *testing.T, c *kit.Cluster) {
 	c.OC("policy", "add-role-to-user", "edit", "alice")

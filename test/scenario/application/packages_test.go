@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// gems returns the greeting gem, which contains C code, and the index of a mirror that contains the
-// gem.
+// gems returns the greeting gem, which contains C code, and the index of a mirror for the gem. The
+// keys are URL paths.
 func gems(t *testing.T) map[string][]byte {
 	t.Helper()
 	const specification = `--- !ruby/object:Gem::Specification

@@ -18,9 +18,9 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 	publishBuilders(c)
 	source := newRepository(t, c)
 
-	// Create applications in three languages in three ways: with builder and source on the command
-	// line, with a quickstart, and with a quickstart that stores data. If the command line does not
-	// specify a language, new-app detects it.
+	// Create applications in three languages and in three ways: from a builder and a source on the
+	// command line, from a quickstart, and from a quickstart that stores data. If the command line
+	// does not specify a builder, new-app detects the language.
 	if plan := c.OC("new-app", source.url, "--context-dir=examples/nodejs", "--dry-run", "-o", "yaml"); !strings.Contains(plan, "name: nodejs:18\n") {
 		t.Errorf("new-app did not select the builder of the language:\n%s", plan)
 	}
@@ -39,8 +39,8 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 	}
 	before := visits(t, c)
 
-	// The Git host calls the webhooks: the GitHub webhook directly, and the generic webhook with the
-	// command for a private repository.
+	// Call the webhooks as a Git host does after a push: the GitHub webhook with a request, and the
+	// generic webhook with the command for a private repository.
 	stop := load(c, "http://nodejs.example.com/")
 	commit := source.push("2")
 	callGitHub(t, c, hook(c, "nodejs-example", "github"), commit)
@@ -64,8 +64,8 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 		t.Errorf("the second build is of %s", got)
 	}
 
-	// A new builder image leads to a build, a new image and a deployment. The data on the volume is
-	// kept.
+	// A new builder image triggers a build, whose new image triggers a deployment. The data on the
+	// volume must remain.
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "Dockerfile"), "FROM localhost/sample-python:3.11\nENV BUILDER=second\n")
 	c.MustSlipway("images", "build", "--tag=localhost/second", dir)
@@ -89,7 +89,7 @@ const persistent = "python-persistent-example"
 // phase.
 const deploymentPhase = `{.metadata.annotations.openshift\.io/deployment\.phase}`
 
-// visits returns the number of visits that the page shows. This test's own requests are included.
+// visits returns the number of visits that the page shows, including this function's own visits.
 func visits(t *testing.T, c *kit.Cluster) (number int) {
 	t.Helper()
 	for range 5 {
@@ -108,7 +108,7 @@ func visits(t *testing.T, c *kit.Cluster) (number int) {
 	return number
 }
 
-// hook returns the webhook URL for the Git host.
+// hook returns the webhook URL that an administrator enters at the Git host.
 func hook(c *kit.Cluster, build, kind string) string {
 	secret := c.OC("get", "bc/"+build, "-o", "jsonpath={.spec.triggers[*]."+kind+".secret}")
 	return strings.ReplaceAll(strings.TrimSpace(c.OC("start-build", build, "--list-webhooks="+kind)), "<secret>", secret)

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// measured is an application with metrics. Prometheus finds its service by the service's
-// annotations.
+// measured is an application with metrics. Prometheus discovers the application's service by the
+// service's annotations.
 const measured = `
 apiVersion: v1
 kind: Service
@@ -31,8 +31,8 @@ spec:
     command: [sh, -c, "echo shop_orders_total 7 >/tmp/shop && exec httpd -f -p 8080 -h /tmp"]
 `
 
-// TestPrometheusCollectsMetricsOfCluster creates the template's objects, and queries the metrics
-// for each kind of target, for all alert rules, and for the dashboard.
+// TestPrometheusCollectsMetricsOfCluster creates the template's objects. It then queries metrics
+// for each kind of target, all alert rules, and all queries of the dashboard.
 func TestPrometheusCollectsMetricsOfCluster(t *testing.T) {
 	c := kit.Shared(t)
 	c.BuildSample("prometheus", "")
@@ -78,8 +78,8 @@ func TestPrometheusCollectsMetricsOfCluster(t *testing.T) {
 	}
 }
 
-// expressionsOf returns a dashboard's queries, without the queries for FlexVolume driver calls,
-// which a new cluster does not have.
+// expressionsOf returns a dashboard's queries, except those about FlexVolume driver calls, because
+// a new cluster has no such calls.
 func expressionsOf(t *testing.T, dashboard string) (expressions []string) {
 	t.Helper()
 	var content struct {
@@ -99,7 +99,7 @@ func expressionsOf(t *testing.T, dashboard string) (expressions []string) {
 }
 
 // metricsOf returns the metrics in alert rule expressions, with their jobs. It omits the metrics
-// that exist only after a FlexVolume driver has been called.
+// that exist only after a FlexVolume driver call.
 func metricsOf(rules string) (names []string) {
 	for _, expression := range regexp.MustCompile(`(?m)expr: (.*)$`).FindAllStringSubmatch(rules, -1) {
 		for _, metric := range regexp.MustCompile(`\b((?:apiserver|haproxy|kubelet|node|scheduler)_\w+\{job="\w+")`).FindAllString(expression[1], -1) {

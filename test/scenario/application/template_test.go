@@ -57,7 +57,7 @@ func TestTemplatesAreProcessedAndCreatedByCommand(t *testing.T) {
 	if _, err := c.TryOC("process", c.Namespace+"//shop", "-n", "default"); err == nil || !strings.Contains(err.Error(), "parameter NAME is required and must be specified") {
 		t.Errorf("without a required value: %v", err)
 	}
-	for range 2 { // A second apply changes nothing.
+	for range 2 { // a second apply must change nothing
 		if _, err := c.TryOCWithInput(c.OC("process", "-f", file, "-p", "NAME=two", "-p", "KEY=k", "-o", "yaml"), "apply", "-f", "-"); err != nil {
 			t.Fatal(err)
 		}
@@ -65,8 +65,8 @@ func TestTemplatesAreProcessedAndCreatedByCommand(t *testing.T) {
 	waitOutput(c, "secret/two", "{.data.key}", "aw==")
 }
 
-// instance returns a TemplateInstance for the objects. further contains additional fields for its
-// spec.
+// instance returns a TemplateInstance for the objects. further contains additional fields for the
+// instance's spec.
 func instance(name, further, objects string) string {
 	return fmt.Sprintf(`{apiVersion: template.openshift.io/v1, kind: TemplateInstance, metadata: {name: %s}, spec: {%s template: {metadata: {name: t},
 		parameters: [{name: NAME, value: %[1]s}, {name: KEY, generate: expression, from: "[a-f0-9]{16}"}], objects: [%[3]s]}}}`, name, further, objects)
@@ -137,7 +137,8 @@ func TestTemplateInstanceHasRightsOfRequester(t *testing.T) {
 			t.Errorf("%s: the instance created %s", name, result)
 		}
 	}
-	// An existing object with the same name is not adopted, and remains when the instance is deleted.
+	// The instance must not adopt an existing object with the same name. The object must remain
+	// when the instance is deleted.
 	c.OC("create", "secret", "generic", "made-taken")
 	if err := apply(c, "bob", instance("taken", "", secret)); err != nil {
 		t.Fatal(err)
@@ -145,7 +146,8 @@ func TestTemplateInstanceHasRightsOfRequester(t *testing.T) {
 	waitOutput(c, "templateinstance/taken", `{.status.conditions[?(@.type=="InstantiateFailure")].message}`, `create Secret "made-taken": secrets "made-taken" already exists`)
 	c.OC("delete", "templateinstance/taken")
 	waitOutput(c, "secret/made-taken", "{.metadata.name}", "made-taken")
-	// The instance is deleted even though the server can neither return nor delete its object.
+	// The instance can be deleted even though its object, a review, can be neither read nor
+	// deleted.
 	review := `{apiVersion: authorization.k8s.io/v1, kind: SelfSubjectAccessReview, metadata: {name: a}, spec: {nonResourceAttributes: {path: /, verb: get}}}`
 	if err := apply(c, "bob", instance("asks", "", secret+", "+review)); err != nil {
 		t.Fatal(err)

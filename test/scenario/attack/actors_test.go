@@ -18,24 +18,24 @@ import (
 type actor struct {
 	name string
 	// base is the actor whose permissions this actor also has. In the table, this actor's section
-	// contains only its additional permissions.
+	// contains only the additional permissions.
 	base string
 	rest.ImpersonationConfig
 	// own is the project in which the actor has a role. foreign is another tenant's project.
 	own, foreign string
 }
 
-// Groups to which the API server adds users, depending on how they log in.
+// These are the groups that the API server adds to users, depending on how they log in.
 const (
 	authenticated = "system:authenticated"
 	oauthGroup    = "system:authenticated:oauth"
 	accountGroup  = "system:serviceaccounts"
 )
 
-// roleOf maps each actor with a role in their own project to this role.
+// roleOf maps each actor that has a role in their own project to that role.
 var roleOf = map[string]string{"viewer": "view", "editor": "edit", "admin": "admin"}
 
-// actorsOf returns all actors for a pair of projects. A base comes before the actors that refer to
+// actorsOf returns all actors for a pair of projects. Each base precedes the actors that refer to
 // it.
 func actorsOf(project, foreign, node string) []actor {
 	person := []string{authenticated, oauthGroup}
@@ -68,8 +68,8 @@ func actorsOf(project, foreign, node string) []actor {
 	return actors
 }
 
-// rightOf maps each service account to one of its permissions. The platform binds the service
-// accounts to their roles after it has created a project.
+// rightOf maps each service account to one of its permissions. A test waits for these permissions,
+// because the platform grants the service accounts their roles only after it has created a project.
 var rightOf = map[string]cell{
 	"builder":  {scope: "own", verb: "get", group: "build.openshift.io", resource: "builds"},
 	"deployer": {scope: "own", verb: "get", resource: "pods"},
@@ -101,7 +101,8 @@ func grant(t *testing.T, c *kit.Cluster, actors []actor) {
 	}
 }
 
-// review checks through the API server whether an actor has a permission.
+// review sends an access review for an actor and a permission. It reports whether the actor has the
+// permission.
 func (a actor) review(ctx context.Context, c *kit.Cluster, right cell) (bool, error) {
 	review := &kubeauthorizationv1.SubjectAccessReview{Spec: kubeauthorizationv1.SubjectAccessReviewSpec{User: a.UserName, Groups: a.Groups}}
 	if right.scope == "path" {
@@ -140,11 +141,11 @@ func (a actor) namespace(scope string) string {
 	case "foreign":
 		return a.foreign
 	}
-	return strings.TrimPrefix(scope, "in:") // a namespace of the platform, or "" for scope cluster
+	return strings.TrimPrefix(scope, "in:") // platform namespace, or "" for the scope "cluster"
 }
 
-// platformScopes returns the scopes for the platform namespaces in which a RoleBinding has the
-// actor as a subject.
+// platformScopes returns the scopes for the platform's namespaces that contain a RoleBinding for
+// the actor.
 func platformScopes(a actor, bindings []rbacv1.RoleBinding) (scopes []string) {
 	for _, binding := range bindings {
 		if binding.Namespace == a.own || binding.Namespace == a.foreign || strings.HasPrefix(binding.Namespace, "matrix") {

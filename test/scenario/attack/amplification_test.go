@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestReplicasCannotExhaustControlPlane creates sets of pods whose controllers would need terabytes
-// of memory.
+// TestReplicasCannotExhaustControlPlane creates workloads with so many replicas that their
+// controllers would need terabytes of memory.
 func TestReplicasCannotExhaustControlPlane(t *testing.T) {
 	s := tenants(t)
 	sets := kit.GroupPath("apps", s.evil, "statefulsets")
@@ -27,8 +27,8 @@ func TestReplicasCannotExhaustControlPlane(t *testing.T) {
 	s.mallory.May("PATCH", sets+"/small/scale", `{"spec":{"replicas":0}}`)
 }
 
-// TestVariablesCannotExhaustNode creates a pod whose environment variables would take a terabyte of
-// memory in the kubelet, which has no memory limit.
+// TestVariablesCannotExhaustNode creates a pod whose environment variables would expand to a
+// terabyte in the kubelet, which has no memory limit.
 func TestVariablesCannotExhaustNode(t *testing.T) {
 	s := tenants(t)
 	var variables strings.Builder
@@ -59,7 +59,7 @@ func TestSecretsCannotFillMemoryOfNode(t *testing.T) {
 	s.mallory.May("POST", kit.CorePath(s.evil, "pods"), pod("{key: big, path: p}"))
 }
 
-// TestReviewsCannotExhaustAPIServer creates reviews whose responses or evaluations would be
+// TestReviewsCannotExhaustAPIServer creates access reviews whose responses or evaluations would be
 // thousands of times as large as the requests.
 func TestReviewsCannotExhaustAPIServer(t *testing.T) {
 	s := tenants(t)
@@ -82,8 +82,8 @@ func TestReviewsCannotExhaustAPIServer(t *testing.T) {
 		"scopes: must have at most", apierrors.IsBadRequest)
 }
 
-// TestPresetsCannotMultiplyPod creates a pod whose containers would each get thousands of
-// environment variables.
+// TestPresetsCannotMultiplyPod creates a pod with many containers. A preset would add thousands of
+// environment variables to each of them.
 func TestPresetsCannotMultiplyPod(t *testing.T) {
 	s := tenants(t)
 	var env, containers strings.Builder

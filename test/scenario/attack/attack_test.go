@@ -10,13 +10,13 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// master makes the master's DNS server accept all clients. By default, the server is not open to
-// clients.
+// master makes the master's DNS server accept queries on all addresses. By default, the port is
+// closed to clients.
 const master = "dnsConfig: {bindAddress: \"0.0.0.0:8053\"}"
 
 func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master}) }
 
-// stage is the shared cluster with the attacker and the victim for one test.
+// stage is the shared cluster, with an attacker and a victim for one test.
 type stage struct {
 	*kit.Cluster
 	// mallory is the attacker. She administers only the project in evil.
@@ -42,7 +42,7 @@ func tenants(t *testing.T) *stage {
 	return s
 }
 
-// projectName returns a valid project name that ends with the project's role.
+// projectName returns a valid project name that ends with the given role, such as "evil".
 func projectName(namespace, role string) string {
 	const limit = 63
 	return strings.TrimRight(namespace[:min(len(namespace), limit-len(role)-1)], "-") + "-" + role

@@ -16,7 +16,8 @@ func catalogPath(project, resource string) string {
 const order = `{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceInstance, metadata: {name: db},
 	spec: {clusterServiceClassExternalName: none, clusterServicePlanExternalName: none, externalID: %q}}`
 
-// A broker treats two instances with the same ID as the same service.
+// A broker treats two instances with the same ID as one service, so a tenant must not choose
+// another tenant's ID.
 func TestTenantCannotTakeServiceOfAnother(t *testing.T) {
 	s := tenants(t)
 	var instance struct {
@@ -31,8 +32,8 @@ func TestTenantCannotTakeServiceOfAnother(t *testing.T) {
 	s.mallory.May("POST", catalogPath(s.evil, "serviceinstances"), fmt.Sprintf(order, "own-"+instance.Spec.ExternalID))
 }
 
-// An expression that repeats the values in a broker's response many times could use all of the
-// masters' memory.
+// An expression that repeats the values in a broker's response many times could use up the masters'
+// memory.
 func TestBindingCannotMultiplyCredentials(t *testing.T) {
 	s := tenants(t)
 	const binding = `{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceBinding, metadata: {name: db},

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// owned returns a ConfigMap with an owner that exists and others that do not.
+// owned returns a ConfigMap with one owner that exists and several owners that do not exist.
 func owned(name, owner, uid string, others int) string {
 	const reference = "{apiVersion: v1, kind: ConfigMap, name: %s, uid: %s}"
 	references := []string{fmt.Sprintf(reference, owner, uid)}
@@ -24,8 +24,8 @@ func owned(name, owner, uid string, others int) string {
 	return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + ", ownerReferences: [" + strings.Join(references, ", ") + "]}}"
 }
 
-// TestTenantCannotStopGarbageCollection creates objects with many owners that do not exist. The
-// garbage collector sends two requests for each of these owners.
+// TestTenantCannotStopGarbageCollection creates objects with many owners that do not exist, because
+// the garbage collector sends two requests for each of these owners.
 func TestTenantCannotStopGarbageCollection(t *testing.T) {
 	s := tenants(t)
 	const objects, most = 60, 64
@@ -54,7 +54,7 @@ func TestTenantCannotStopGarbageCollection(t *testing.T) {
 }
 
 // TestTenantCannotDelayScheduler creates pods whose placement is expensive. The scheduler places
-// one pod at a time, and evaluates the affinity of all waiting pods on each change to a pod.
+// one pod at a time, and evaluates the affinity of all pending pods on each change to a pod.
 func TestTenantCannotDelayScheduler(t *testing.T) {
 	s := tenants(t)
 	pods := kit.CorePath(s.evil, "pods")

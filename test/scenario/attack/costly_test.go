@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestIndentedListsCannotExhaustMemory requests many lists and does not read the responses. The
-// server would need a copy of each list until the request times out.
+// TestIndentedListsCannotExhaustMemory requests many lists and does not read the responses. Without
+// a limit, the server would keep a copy of each list until the request times out.
 func TestIndentedListsCannotExhaustMemory(t *testing.T) {
 	const objects, readers = 6, 20
 	s := tenants(t)

@@ -58,7 +58,8 @@ func TestOtherSiteCannotEndSession(t *testing.T) {
 	}
 }
 
-// TestOtherSiteCannotUseSessionForProgram opens the URL from which `oc login` gets tokens.
+// TestOtherSiteCannotUseSessionForProgram requests the URL from which `oc login` gets tokens, with
+// the session of a logged-in browser.
 func TestOtherSiteCannotUseSessionForProgram(t *testing.T) {
 	web := siteOf(t, kit.Shared(t))
 	browser := web.browser(nil)

@@ -7,8 +7,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestDebugGivesAuthorOfPodNoRights lets the administrator debug an object that belongs to Mallory.
-// The object's second container would take over the node.
+// TestDebugGivesAuthorOfPodNoRights makes the administrator debug an object that belongs to
+// Mallory. The object has a second container that would take over the node.
 func TestDebugGivesAuthorOfPodNoRights(t *testing.T) {
 	s := tenants(t)
 	const trap = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 0, selector: {matchLabels: {app: web}}, template: {

@@ -23,14 +23,14 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// podMemory is the total memory limit for all pods in the small cluster, in bytes. The rest of the
-// machine's memory is reserved so that a failing test cannot use it up.
+// podMemory is the total memory limit, in bytes, for all pods in the small cluster. The cluster
+// reserves the rest of the machine's memory, so that a failing test cannot use it up.
 const podMemory = 1 << 30
 
 // podPIDs is the maximum number of processes in a pod of the small cluster.
 const podPIDs = 256
 
-// smallDisk mounts a new file system with few inodes, and returns its path.
+// smallDisk mounts a new file system that has few inodes, and returns its path.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	image, dir := filepath.Join(t.TempDir(), "small"), t.TempDir()
@@ -86,8 +86,8 @@ spec:
 `, name, kit.ToolsImage, script)
 }
 
-// TestTenantCannotExhaustNode runs all attacks at the same time, so that each pod also runs under
-// the load that the other pods cause.
+// TestTenantCannotExhaustNode runs all attacks at the same time, so that each pod is also subject
+// to the load that the other pods cause.
 func TestTenantCannotExhaustNode(t *testing.T) {
 	c := smallCluster(t)
 	mallory := c.User("mallory")
@@ -97,7 +97,7 @@ func TestTenantCannotExhaustNode(t *testing.T) {
 
 	probes := probe(t, c)
 	attack := func(name, script string) { mallory.May("POST", kit.CorePath("evil", "pods"), attacker(name, script)) }
-	// The last pod runs until it is deleted.
+	// Start the fork bomb, which runs until its pod is deleted.
 	attack("fork-bomb", "bomb() { bomb | bomb & }; bomb; exec sleep infinity")
 	evil.WaitFor("end of the fork bomb's growth", func(ctx context.Context) error { return limitReached(ctx, evil, "fork-bomb") })
 	for name, script := range map[string]string{
@@ -128,7 +128,7 @@ func TestTenantCannotExhaustNode(t *testing.T) {
 	}
 }
 
-// limitReached returns nil when the kernel has refused to create a process in a pod.
+// limitReached returns nil if the kernel has refused to create a process in a pod.
 func limitReached(ctx context.Context, c *kit.Cluster, name string) error {
 	group, err := podGroup(ctx, c, name, "pids")
 	if err != nil {
@@ -141,8 +141,8 @@ func limitReached(ctx context.Context, c *kit.Cluster, name string) error {
 	if strings.TrimSpace(string(limit)) != strconv.Itoa(podPIDs) {
 		return fmt.Errorf("the pod may have %s processes", limit)
 	}
-	// In cgroup v1, the event is counted in the container's cgroup. In cgroup v2, it is counted in
-	// the cgroup that has the limit.
+	// cgroup v1 counts the event in the container's cgroup. cgroup v2 counts it in the cgroup that
+	// has the limit.
 	files, err := filepath.Glob(filepath.Join(group, "*", "pids.events"))
 	if err != nil {
 		return err
@@ -155,11 +155,12 @@ func limitReached(ctx context.Context, c *kit.Cluster, name string) error {
 	return errors.New("no process was refused")
 }
 
-// outOfMemory matches a nonzero number of processes that the kernel has killed in a cgroup.
+// outOfMemory matches a nonzero count of processes that the kernel's OOM killer has killed in a
+// cgroup.
 var outOfMemory = regexp.MustCompile(`(?m)^oom_kill [1-9]`)
 
-// killed returns nil when the kernel has killed a process in a pod because the pods used all of
-// their memory, or when the kubelet has evicted the pod first.
+// killed returns nil if the kernel has killed a process in a pod because the pods used up their
+// memory, or if the kubelet has evicted the pod first.
 func killed(ctx context.Context, c *kit.Cluster, name string) error {
 	pod, err := c.Client.CoreV1().Pods(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil || pod.Status.Reason == "Evicted" {
@@ -169,7 +170,7 @@ func killed(ctx context.Context, c *kit.Cluster, name string) error {
 	if err != nil {
 		return err
 	}
-	// In cgroup v1, the count is in memory.oom_control. In cgroup v2, it is in memory.events.
+	// In cgroup v1, memory.oom_control contains the count. In cgroup v2, memory.events contains it.
 	files, err := filepath.Glob(filepath.Join(group, "*", "memory.*"))
 	if err != nil {
 		return err
@@ -193,7 +194,7 @@ func evicted(ctx context.Context, c *kit.Cluster, name string) error {
 	return err
 }
 
-// relaxed returns nil when every node is ready and does not report pressure.
+// relaxed returns nil if every node is ready and no node reports pressure.
 func relaxed(ctx context.Context, c *kit.Cluster) error {
 	nodes, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -212,7 +213,7 @@ func relaxed(ctx context.Context, c *kit.Cluster) error {
 	return nil
 }
 
-// prober continuously writes to the API and reads from it. An error fails the test.
+// prober continuously writes to the API and reads from it. It fails the test on an error.
 type prober struct {
 	quit, done chan struct{}
 	end        func()
@@ -256,7 +257,8 @@ func (p *prober) quits() bool {
 	}
 }
 
-// stop stops the prober after at least minimum probes and returns their durations.
+// stop waits until the prober has completed at least minimum probes, and then stops it. It returns
+// a summary of the probes' durations.
 func (p *prober) stop(c *kit.Cluster, minimum int) string {
 	c.WaitFor("responses of the API", func(context.Context) error {
 		p.mu.Lock()
@@ -274,13 +276,14 @@ func (p *prober) stop(c *kit.Cluster, minimum int) string {
 	return fmt.Sprintf("%v (90%%: %v, all %d: %v)", at(50), at(90), len(p.times), at(100))
 }
 
-// evictsLowerPriority fills the disk from a high-priority pod, and returns when the kubelet has
-// evicted the low-priority pod instead.
+// evictsLowerPriority fills the disk from a high-priority pod, and waits until the kubelet evicts a
+// low-priority pod instead.
 func evictsLowerPriority(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.Apply("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: important}, value: 1000}")
 	c.Apply(attacker("unimportant", "dd if=/dev/zero of=/scratch/fill bs=1M count=600; exec sleep infinity"))
-	// The pod leaves less free space than the node requires, and less than the other pod uses.
+	// The important pod leaves less free space than the node requires, and less than the
+	// unimportant pod uses.
 	const fill = "until [ -e /scratch/start ]; do sleep 1; done; n=0; " +
 		"while [ $(df -P /scratch | awk 'NR == 2 {print int(100 * $4 / $2)}') -ge 12 ]; do n=$((n + 1)); dd if=/dev/zero of=/scratch/$n bs=1M count=20; done; exec sleep infinity"
 	c.Apply(strings.Replace(attacker("important", fill), "spec:", "spec:\n  priorityClassName: important", 1))
@@ -295,7 +298,7 @@ func evictsLowerPriority(t *testing.T, c *kit.Cluster) {
 	})
 }
 
-// measured returns nil when the kubelet has measured the disk usage of each pod.
+// measured returns nil if the kubelet has measured the disk usage of each pod.
 func measured(ctx context.Context, c *kit.Cluster, names ...string) error {
 	nodes, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {

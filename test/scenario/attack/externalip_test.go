@@ -17,8 +17,8 @@ import (
 // denied reports whether the API server rejected a request as invalid or forbidden.
 func denied(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) }
 
-// platformAddresses returns, keyed by name, the addresses that no tenant can claim or reach through
-// a service.
+// platformAddresses returns the addresses that a tenant must be able neither to claim nor to reach
+// through a service, keyed by a description.
 func (s *stage) platformAddresses() map[string]string {
 	victim := s.OC("get", "service", "kubernetes", "-n", "default", "-o", "jsonpath={.spec.clusterIP}")
 	return map[string]string{
@@ -36,7 +36,7 @@ func TestServiceCannotUseForeignAddress(t *testing.T) {
 	}
 	s.mallory.May("POST", services, service("plain", "selector: {app: web}"))
 	addresses := s.platformAddresses()
-	addresses["another host"] = "203.0.113.9" // The default configuration allows no external IPs.
+	addresses["another host"] = "203.0.113.9" // the default configuration allows no external IPs
 	for name, address := range addresses {
 		t.Run(name, func(t *testing.T) {
 			quoted := fmt.Sprintf("[%q]", address)
@@ -47,7 +47,7 @@ func TestServiceCannotUseForeignAddress(t *testing.T) {
 				return
 			}
 			s.mallory.Refused("POST", services+"?", service("thief", fmt.Sprintf("type: LoadBalancer, loadBalancerIP: %q", address)), "loadBalancerIP", denied)
-			// Mallory cannot act as a load balancer controller either.
+			// Mallory must also not be able to act as a load balancer controller.
 			s.Administrator().Refused("PATCH", services+"/plain/status?", `{"spec":{"type":"LoadBalancer"},"status":{"loadBalancer":{"ingress":[{"ip":"`+address+`"}]}}}`, "", denied)
 		})
 	}
@@ -68,7 +68,8 @@ func TestEndpointsCannotNameForeignAddress(t *testing.T) {
 			s.mallory.MayNot("POST", kit.GroupPath("discovery.k8s.io", s.evil, "endpointslices")+"?", slice, "cannot create resource")
 		})
 	}
-	// A service that the platform created for pods cannot be redirected to another port.
+	// Mallory must not be able to redirect a service that the platform created for pods to another
+	// port.
 	s.Administrator().May("POST", endpoints, object("kept", "10.128.0.2"))
 	s.mallory.May("PATCH", endpoints+"/kept?", `{"metadata":{"annotations":{"note":"mine"}}}`)
 	s.mallory.MayNot("PATCH", endpoints+"/kept?", `{"subsets":[{"addresses":[{"ip":"10.128.0.2"}],"ports":[{"port":10250}]}]}`, "endpoint address 10.128.0.2 is not allowed")

@@ -23,7 +23,8 @@ func outside(n int) (addresses []corev1.EndpointAddress) {
 	return addresses
 }
 
-// wide returns a service and its Endpoints.
+// wide returns a service with the given number of ports, and its Endpoints with the given number of
+// addresses.
 func wide(t *testing.T, name string, addresses, ports int) (service, endpoints string) {
 	t.Helper()
 	s := corev1.Service{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -45,8 +46,8 @@ func toJSON(t *testing.T, object any) string {
 	return string(text)
 }
 
-// TestPortsTimesEndpointsAreLimited creates objects with many combinations of ports and endpoints,
-// which every node would keep in memory.
+// TestPortsTimesEndpointsAreLimited creates objects with many combinations of ports and endpoints.
+// Every node would keep these combinations in memory.
 func TestPortsTimesEndpointsAreLimited(t *testing.T) {
 	s := tenants(t)
 	const reason = "combinations of port and endpoint"
@@ -62,7 +63,8 @@ func TestPortsTimesEndpointsAreLimited(t *testing.T) {
 		}
 		return err
 	})
-	// The control plane also writes EndpointSlices, for example for services with many pods.
+	// The project's limit must also apply to other authors of EndpointSlices, because the control
+	// plane writes them, too, for example for services with many pods.
 	slice := discoveryv1.EndpointSlice{
 		TypeMeta: metav1.TypeMeta{APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"}, ObjectMeta: metav1.ObjectMeta{Name: "further"}, AddressType: discoveryv1.AddressTypeIPv4,
 	}
@@ -84,8 +86,8 @@ func TestNodePortsAreLimited(t *testing.T) {
 	s.alice.May("POST", kit.CorePath(s.shop, "services"), "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {type: NodePort, ports: [{port: 80}]}}")
 }
 
-// TestLoadBalancersAreLimited creates load balancers without node ports. Each load balancer takes
-// an ingress address and a health check port.
+// TestLoadBalancersAreLimited creates load balancers without node ports. Each load balancer uses an
+// ingress address and a health check port.
 func TestLoadBalancersAreLimited(t *testing.T) {
 	s := tenants(t)
 	const balancer = `{apiVersion: v1, kind: Service, metadata: {generateName: lb-}, spec: {type: LoadBalancer,

@@ -11,8 +11,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestTenantCannotReachFormerAddressOfPod tries to keep the address of a pod that has ended: in the
-// endpoints of a service, and in the status of the pod. Alice's next pod can get this address.
+// TestTenantCannotReachFormerAddressOfPod tries to keep the address of a terminated pod in a
+// service's endpoints and in the pod's status, because one of Alice's pods can get this address
+// next.
 func TestTenantCannotReachFormerAddressOfPod(t *testing.T) {
 	s := tenants(t)
 	pods, services := kit.CorePath(s.evil, "pods"), kit.CorePath(s.evil, "services")

@@ -11,9 +11,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestClientsCannotFillMemoryWithHeaders sends long URLs, which are part of the headers, to each
-// server that answers clients without a login. A server keeps headers in memory until they are
-// complete.
+// TestClientsCannotFillMemoryWithHeaders sends long URLs to each server that accepts clients
+// without a login. URLs are part of the request headers, which a server keeps in memory until they
+// are complete.
 func TestClientsCannotFillMemoryWithHeaders(t *testing.T) {
 	s := tenants(t)
 	const usual, large = 1 << 10, 200 << 10

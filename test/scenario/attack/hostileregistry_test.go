@@ -19,7 +19,7 @@ const (
 	indexType    = "application/vnd.oci.image.index.v1+json"
 )
 
-// bomb returns 1 GiB of spaces, compressed.
+// bomb returns 1 GiB of spaces, compressed with gzip.
 var bomb = sync.OnceValue(func() []byte {
 	var compressed bytes.Buffer
 	writer := gzip.NewWriter(&compressed)
@@ -31,7 +31,7 @@ var bomb = sync.OnceValue(func() []byte {
 	return compressed.Bytes()
 })
 
-// pour writes text endlessly.
+// pour writes text repeatedly, without end.
 func pour(w http.ResponseWriter, text string) {
 	for {
 		if _, err := w.Write([]byte(strings.Repeat(text, 1024))); err != nil {
@@ -46,7 +46,7 @@ func digestOf(text string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// hostile implements a registry with one kind of attack in each repository.
+// hostile implements a registry in which each repository contains a different attack.
 func hostile(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/v2/" {
 		return
@@ -96,11 +96,11 @@ func hostile(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		pour(w, "{")
-	case "recursion": // each index refers to another index
+	case "recursion": // each index refers to another index, without end
 		w.Header().Set("Content-Type", indexType)
 		_, _ = fmt.Fprintf(w, `{"schemaVersion": 2, "mediaType": %q, "manifests": [{"mediaType": %[1]q, "digest": %q, "size": 300, "platform": {"os": "linux", "architecture": "amd64"}}]}`,
 			indexType, digestOf(r.URL.Path))
-	case "wide": // the index lists 9,000 manifests
+	case "wide": // the index refers to 9,000 manifests
 		w.Header().Set("Content-Type", indexType)
 		part := fmt.Sprintf(`{"mediaType": %q, "digest": %q, "size": 2}`, manifestType, digestOf("{}"))
 		_, _ = fmt.Fprintf(w, `{"schemaVersion": 2, "manifests": [%s]}`, part+strings.Repeat(","+part, 2000))

@@ -9,7 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestTenantCannotCreateEndlessImageRecords maps images from registries that do not exist.
+// TestTenantCannotCreateEndlessImageRecords maps images from registries that do not exist, to
+// create an image record for each image.
 func TestTenantCannotCreateEndlessImageRecords(t *testing.T) {
 	s := tenants(t)
 	const limit = "slipway.openshift.io/image-records"
@@ -42,7 +43,7 @@ func TestTenantCannotCreateEndlessImageRecords(t *testing.T) {
 	image := build(t)
 	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"),
 		mapping(t, "app", image.digest, "registry.example.com/shop/app@"+image.digest, image.proof))
-	// An existing record counts only toward the limit of the project that created it.
+	// An existing record counts toward the limit only of the project that created it.
 	s.mallory.May("POST", mappings, mapping(t, "copy", image.digest, "registry.example.com/shop/app@"+image.digest, image.proof))
 	s.hidden(t, image.digest, `"`+s.shop+`"`)
 	for _, digest := range digests {
@@ -53,7 +54,8 @@ func TestTenantCannotCreateEndlessImageRecords(t *testing.T) {
 		last, err = add()
 		return err
 	})
-	// Records must not outlive their project. Otherwise, other projects could create more records.
+	// Records must be deleted with their project. Otherwise, Mallory could create more records in
+	// other projects.
 	s.mallory.May("DELETE", "/apis/project.openshift.io/v1/projects/"+s.evil, "")
 	s.WaitFor("the record of the deleted project to be removed", func(context.Context) error {
 		if got, err := s.TryOC("get", "image", last); err == nil {

@@ -27,8 +27,8 @@ func largeMapping(t *testing.T, author string, number int) string {
 	return mapping(t, "app", digest, author+".example.com/app@"+digest, func(image *imagev1.Image) { image.DockerImageManifest = manifest })
 }
 
-// TestImagesOfTenantDoNotDelayOtherTenants floods the store with image records, which are
-// cluster-scoped.
+// TestImagesOfTenantDoNotDelayOtherTenants writes many large image records, which are stored
+// cluster-wide, while Alice writes objects.
 func TestImagesOfTenantDoNotDelayOtherTenants(t *testing.T) {
 	s := tenants(t)
 	s.stream(s.alice, s.shop, "app")
@@ -43,8 +43,8 @@ func TestImagesOfTenantDoNotDelayOtherTenants(t *testing.T) {
 				body := largeMapping(t, s.evil, writer*perWriter+i)
 				err := s.mallory.Rest.Post().AbsPath(kit.GroupPath(imageGroup, s.evil, "imagestreammappings")).
 					MaxRetries(0).SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(ctx).Error()
-				// A busy server can reject a write before it counts the write, and writers of one
-				// stream can conflict.
+				// Retry, because a busy server can reject a write before it counts the write, and
+				// concurrent writes to one stream can conflict.
 				if err != nil && !apierrors.IsConflict(err) && !strings.Contains(err.Error(), "too many large requests at the same time") {
 					refusals <- err
 					return
@@ -65,12 +65,12 @@ func TestImagesOfTenantDoNotDelayOtherTenants(t *testing.T) {
 
 // TestDeletionOfLargeRecordsDelaysNoOtherProject deletes a project that created more large image
 // records than the platform can rewrite at the same time. Another project uses all of these
-// records, so the owner of each record changes. Meanwhile, the other project writes large objects.
+// records, so each record gets a new owner. Meanwhile, the other project writes large objects.
 func TestDeletionOfLargeRecordsDelaysNoOtherProject(t *testing.T) {
 	s := tenants(t)
 	s.stream(s.alice, s.shop, "app")
 	s.stream(s.mallory, s.evil, "app")
-	const records = 34 // the platform writes 32 MiB at a time
+	const records = 34 // more than the 32 MiB that the platform writes at a time
 	digests := make([]string, records)
 	for number := range records {
 		body := largeMapping(t, s.evil, number)

@@ -21,8 +21,8 @@ import (
 // password is a secret in the environment of Alice's images. Mallory must not be able to read it.
 const password = "correct-horse-battery-staple"
 
-// builtImage is an image with a password in its environment, in the form in which a registry stores
-// it.
+// builtImage is an image with a password in its environment. The fields contain it as stored in a
+// registry.
 type builtImage struct {
 	v1.Image
 	digest           string
@@ -61,8 +61,8 @@ func (s *stage) stream(user *kit.User, project, name string) {
 	user.May("POST", kit.GroupPath(imageGroup, project, "imagestreams"), "{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: "+name+"}}")
 }
 
-// mapping returns an ImageStreamMapping for the tag "latest" of a stream. change completes the
-// mapping.
+// mapping returns an ImageStreamMapping for the tag "latest" of a stream. change, if not nil,
+// modifies the mapping's image.
 func mapping(t *testing.T, stream, digest, reference string, change func(*imagev1.Image)) string {
 	t.Helper()
 	m := imagev1.ImageStreamMapping{Tag: "latest"}
@@ -78,7 +78,8 @@ func mapping(t *testing.T, stream, digest, reference string, change func(*imagev
 	return string(body)
 }
 
-// proof adds an image's manifest and configuration to an image record.
+// proof adds the image's manifest and configuration to an image record, to prove that the client
+// has them.
 func (b builtImage) proof(image *imagev1.Image) {
 	image.DockerImageManifest, image.DockerImageManifestMediaType, image.DockerImageConfig = b.manifest, string(types.OCIManifestSchema1), b.config
 }
@@ -119,7 +120,8 @@ func (s *stage) pull(t *testing.T, account, project, method, path string) (int, 
 	return resp.StatusCode, string(body)
 }
 
-// layer returns the digest of the first layer. Mallory must not be able to read this layer either.
+// layer returns the digest of the image's first layer, which Mallory must not be able to read
+// either.
 func (b builtImage) layer(t *testing.T) string {
 	t.Helper()
 	layers, err := b.Layers()
@@ -160,7 +162,7 @@ func TestMappingWithoutManifestShowsNoImageOfAnotherProject(t *testing.T) {
 			if !strings.Contains(record, password) || strings.Contains(record, "evil.example.com") {
 				t.Errorf("the record of alice's image is\n%s", record)
 			}
-			// The tag still returns the content that mallory sent.
+			// The tag must still return the content that Mallory sent.
 			if got := s.mallory.May("GET", kit.GroupPath(imageGroup, s.evil, "imagestreamtags/copy:latest"), ""); !strings.Contains(got, "evil.example.com/copy@"+image.digest) {
 				t.Errorf("mallory's tag is\n%s", got)
 			}
@@ -227,7 +229,7 @@ func TestMappingFollowsRightsOfItsAuthor(t *testing.T) {
 	image := build(t)
 	s.stream(s.alice, s.shop, "app")
 	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), mapping(t, "app", image.digest, "registry.example.com/shop/app@"+image.digest, image.proof))
-	// The stream contains the image. Its author can tag the image again without sending the
+	// The stream contains the image, so its author can tag the image again without sending the
 	// manifest.
 	second := strings.Replace(mapping(t, "app", image.digest, "", nil), `"tag":"latest"`, `"tag":"again"`, 1)
 	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreammappings"), second)

@@ -15,8 +15,8 @@ const (
 	imageGroup = "image.openshift.io"
 )
 
-// privateImage creates the image stream "app" in a victim's project. Its tag "latest" refers to an
-// image in registry.example.com. It returns the image's digest.
+// privateImage creates the image stream "app" in the victim's project. The stream's tag "latest"
+// refers to an image in registry.example.com, whose digest privateImage returns.
 func (s *stage) privateImage(digit string) (digest string) {
 	digest = "sha256:" + strings.Repeat(digit, 64)
 	s.alice.May("POST", kit.GroupPath(imageGroup, s.shop, "imagestreams"), "{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: app}}")
@@ -26,8 +26,8 @@ func (s *stage) privateImage(digit string) (digest string) {
 	return digest
 }
 
-// followers returns Mallory's objects with triggers for the tag app:latest in a project, keyed by
-// path.
+// followers returns Mallory's objects that have triggers for the tag app:latest in the project of,
+// keyed by path.
 func (s *stage) followers(of string) map[string]string {
 	pod := "{metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: 'none.example.com/a:1'}]}}"
 	annotation := func(path string) string {
@@ -84,7 +84,7 @@ func TestTriggerCannotReadImageStreamOfAnotherProject(t *testing.T) {
 			t.Errorf("the object has the image of another project:\n%s", object)
 		}
 	}
-	// The condition is removed when the triggers are removed.
+	// When Mallory removes the triggers, the conditions must be removed, too.
 	s.mallory.May("PATCH", kit.GroupPath("apps", s.evil, "deployments/thief"), `{"metadata":{"annotations":{"image.openshift.io/triggers":null}}}`)
 	s.mallory.May("PATCH", kit.GroupPath(appsGroup, s.evil, "deploymentconfigs/thief"), `{"spec":{"triggers":[]}}`)
 	s.WaitFor("the conditions to be removed", func(context.Context) error {

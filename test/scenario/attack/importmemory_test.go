@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// greedy implements a registry whose repositories have many tags, each with a different manifest
-// and configuration of almost 4 MiB. The manifests in the repository "bomb" consist of empty
+// greedy implements a registry whose repositories have many tags. Each tag has a different manifest
+// and a configuration of almost 4 MiB. The manifests in the repository "bomb" consist of empty
 // objects.
 func greedy(w http.ResponseWriter, r *http.Request) {
 	const size, tags = 4<<20 - 1024, 50
@@ -95,8 +95,8 @@ func peakDuring(t *testing.T, pid int, work func()) (growth int) {
 	}
 }
 
-// maxGrowth is the maximum growth of the control plane's memory that a tenant's requests can cause,
-// in MiB. Without the limits on imports, two imports add 530 MiB.
+// maxGrowth is the maximum amount, in MiB, by which a tenant's requests can increase the control
+// plane's memory. Without the limits on imports, two imports add 530 MiB.
 const maxGrowth = 150
 
 func TestHostileRegistryCannotExhaustMemory(t *testing.T) {

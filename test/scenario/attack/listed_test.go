@@ -9,8 +9,8 @@ import (
 )
 
 // TestPodsCannotExceedListsOfKubelet creates pods with long fields. containerd returns these fields
-// each time the kubelet lists all containers on the node. If a list is too long, the node becomes
-// not ready.
+// whenever the kubelet lists the node's containers, and a list that is too long makes the node not
+// ready.
 func TestPodsCannotExceedListsOfKubelet(t *testing.T) {
 	s := tenants(t)
 	const size = 100_000

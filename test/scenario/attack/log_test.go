@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestDeploymentLogExcludesForeignPods lets Mallory read deployment logs in Alice's project, but
-// nothing else in this project.
+// TestDeploymentLogExcludesForeignPods allows Mallory to read deployment logs in Alice's project,
+// but nothing else in that project.
 func TestDeploymentLogExcludesForeignPods(t *testing.T) {
 	s := tenants(t)
 	owner := s.Administrator()

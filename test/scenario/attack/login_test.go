@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// site accesses a cluster as browsers and programs without an account do.
+// site sends requests to a cluster as a browser or a program without an account does.
 type site struct {
 	*kit.Cluster
 	t   *testing.T
@@ -31,7 +31,7 @@ func siteOf(t *testing.T, c *kit.Cluster) *site {
 }
 
 // browser returns a client that stores cookies and does not follow redirects. It connects from the
-// given address on the loopback device, or from any address if the argument is nil.
+// given loopback address, or from any address if from is nil.
 func (s *site) browser(from net.IP) *http.Client {
 	s.t.Helper()
 	client := s.Browser()
@@ -57,7 +57,7 @@ type page struct {
 	body string
 }
 
-// send sends a GET request, or a POST request if form is set.
+// send sends a POST request with the form, or a GET request if form is nil.
 func (s *site) send(browser *http.Client, path string, form url.Values, change func(*http.Request)) (page, error) {
 	method, body := http.MethodGet, io.Reader(nil)
 	if form != nil {
@@ -121,7 +121,8 @@ func (s *site) csrf(browser *http.Client, path string) string {
 	return field[1]
 }
 
-// accounts contains two of the victim's service accounts: a valid OAuth client and an invalid one.
+// accounts contains two of the victim's service accounts. One is a valid OAuth client, and the
+// other is invalid.
 const accounts = `
 apiVersion: v1
 kind: ServiceAccount
@@ -168,8 +169,8 @@ func TestStrangerCannotLearnWhichClientsAndProjectsExist(t *testing.T) {
 			}
 		}
 	}
-	// The response for the broken account is the same as for a missing account. The account's owner
-	// receives an event.
+	// The response for the broken service account must equal the response for a missing account.
+	// Only the account's owner receives an event that describes the problem.
 	browser := web.browser(nil)
 	web.logIn(browser)
 	code := "/oauth/authorize?response_type=code&client_id="
@@ -223,7 +224,7 @@ spec:
 }
 
 // publicPaths returns the paths of all public handlers, each with a query and a form. The word
-// "treasure" marks secrets.
+// "treasure" marks secrets that responses must not contain.
 func publicPaths(project string) map[string]struct {
 	query string
 	form  url.Values
@@ -342,8 +343,8 @@ func TestStrangersCannotDelayLogins(t *testing.T) {
 		browser := web.browser(net.IPv4(127, 0, 0, 66))
 		flood.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				// Half of the connections send bodies that never end. The other half guess
-				// passwords.
+				// Half of the connections send a request body that never ends, and the other half
+				// guess passwords.
 				path, body := "/oauth/authorize?client_id=openshift-challenging-client&response_type=token", io.Reader(nil)
 				if i%2 == 0 {
 					reader, writer := io.Pipe()
@@ -375,7 +376,7 @@ func TestStrangersCannotDelayLogins(t *testing.T) {
 	for range requests {
 		s.alice.May("GET", kit.CorePath(s.shop, "serviceaccounts/default"), "")
 	}
-	// A user can still log in from another address.
+	// A user must still be able to log in from another address.
 	s.WaitFor("a login from another address", func(context.Context) error {
 		if got := web.logIn(web.browser(net.IPv4(127, 0, 0, 77))); got.Header.Get("Location") != "/oauth/token/request" {
 			return fmt.Errorf("%s, sent to %q", got.Status, got.Header.Get("Location"))

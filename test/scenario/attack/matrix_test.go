@@ -16,8 +16,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// update rewrites the table from the server's responses: go test ./test/scenario/attack -run
-// TestMatrix -args -update
+// update rewrites the table from the API server's responses:
+//
+//	go test ./test/scenario/attack -run TestMatrix -args -update
 var update = flag.Bool("update", false, "rewrite testdata/matrix.txt")
 
 const matrixFile = "testdata/matrix.txt"
@@ -26,7 +27,7 @@ var errRefused = errors.New("refused")
 
 // TestMatrixOfActorsAndRights sends an access review for every actor, verb and resource in the
 // actor's project, in another tenant's project and at the cluster scope, and for every path. The
-// table contains the allowed permissions. All other permissions are denied.
+// API server must allow exactly the permissions in the table.
 func TestMatrixOfActorsAndRights(t *testing.T) {
 	m := newMatrix(t)
 	table, err := readTable(matrixFile)
@@ -49,7 +50,7 @@ func TestMatrixOfActorsAndRights(t *testing.T) {
 			report(t, a, rightsOf[a.name], expected)
 		}
 	}
-	// Include an admin of the other project, so that the reviews cover both tenants.
+	// Include the other project's admin, so that the reviews cover both tenants.
 	for _, b := range actorsOf(m.foreign, m.project, m.node) {
 		if b.name == "admin" {
 			grant(t, m.Cluster, []actor{b})
@@ -69,7 +70,7 @@ type matrix struct {
 	*kit.Cluster
 	universe               universe
 	actors                 []actor
-	scopes                 map[string][]string // permissions by actor, in addition to cluster
+	scopes                 map[string][]string // scopes of each actor in addition to "cluster"
 	project, foreign, node string
 }
 

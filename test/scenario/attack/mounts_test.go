@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestPodCannotTakeMountsOfNode creates pods with many mounts on the node. The kernel limits the
-// number of mounts.
+// TestPodCannotTakeMountsOfNode creates pods that would need many mounts on the node, because the
+// kernel limits the number of mounts.
 func TestPodCannotTakeMountsOfNode(t *testing.T) {
 	s := tenants(t)
 	const number, few = 400, 2

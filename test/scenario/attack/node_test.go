@@ -39,7 +39,7 @@ func TestNodeCannotTakeOverCluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	may := map[string]string{ // The permissions that each user needs.
+	may := map[string]string{ // the permissions that each user needs
 		"kube-proxy.kubeconfig":      "/apis/discovery.k8s.io/v1/endpointslices",
 		"node.kubeconfig":            "/api/v1/services",
 		"slipway-dns.kubeconfig":     "/api/v1/namespaces",
@@ -160,8 +160,8 @@ func TestDriverReplaceableByTenantDoesNotRun(t *testing.T) {
 	}
 }
 
-// TestRouterServesWithoutPrivileges checks the HAProxy process that parses anonymous clients'
-// requests.
+// TestRouterServesWithoutPrivileges checks the privileges of HAProxy's workers, which parse
+// anonymous clients' requests.
 func TestRouterServesWithoutPrivileges(t *testing.T) {
 	c := kit.Shared(t)
 	processes, err := c.Processes()
@@ -177,7 +177,7 @@ func TestRouterServesWithoutPrivileges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// This is the master process, which starts workers and accepts no connections.
+		// Skip the master process, which starts workers and accepts no connections.
 		if strings.Contains(string(status), "\nUid:\t0\t") {
 			continue
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// insideSecret is an internal server's response, which no tenant may be able to read.
+// insideSecret is the response of an internal server. No tenant may be able to read it.
 const insideSecret = "inside-secret"
 
 // serve runs a server on a listener until the test ends, and returns its URL.
@@ -39,8 +39,8 @@ func (s *stage) distant(t *testing.T, handle http.HandlerFunc) string {
 	return strings.TrimPrefix(serve(t, listener, err, handle), "http://")
 }
 
-// look requests an image import as Mallory, without saving the image, and returns the status in the
-// response.
+// look requests an image import as Mallory, without saving the image, and returns the image's
+// status from the response.
 func (s *stage) look(t *testing.T, from string) metav1.Status {
 	t.Helper()
 	response := s.mallory.May("POST", kit.GroupPath("image.openshift.io", s.evil, "imagestreamimports"), fmt.Sprintf(
@@ -73,8 +73,8 @@ func (s *stage) inside(t *testing.T) (addresses []string, requests *atomic.Int32
 	return addresses, requests
 }
 
-// spelled adds other notations of an internal server's address, and addresses of the host and the
-// cluster.
+// spelled adds other notations of an internal server's address, and further addresses of the host
+// and the cluster.
 func (s *stage) spelled(addresses []string) []string {
 	_, port, _ := net.SplitHostPort(addresses[0])
 	return append(addresses,
@@ -97,8 +97,8 @@ func TestImportCannotReachHostAndCluster(t *testing.T) {
 	}
 }
 
-// detect requests, as Mallory, that the server detect a repository's type, and returns the
-// response, which must be an error.
+// detect requests, as Mallory, that the API server detect a repository's type. The response must be
+// an error, which detect returns.
 func (s *stage) detect(t *testing.T, project, uri string) string {
 	t.Helper()
 	response, err := s.mallory.Rest.Get().AbsPath("/slipway/source").Param("namespace", project).Param("uri", uri).Do(t.Context()).Raw()
@@ -180,7 +180,7 @@ func TestErrorsContainNoTextOfRegistry(t *testing.T) {
 		_, _ = w.Write([]byte(insideSecret))
 	})
 	if status := s.look(t, registry+"/team/app:refused"); !strings.Contains(status.Message, "418") {
-		t.Errorf("%+v", status) // look checks that the message does not contain the text
+		t.Errorf("%+v", status) // look checks that it does not contain the secret
 	}
 	if status := s.look(t, registry+"/team/app:strange"); status.Status != metav1.StatusFailure {
 		t.Errorf("%+v", status)

@@ -16,7 +16,7 @@ import (
 )
 
 // TestLargePoliciesDelayNoOtherProject first creates a policy with many peers and ports, and then
-// policies with more selectors than one user is allowed to have.
+// creates policies that exceed the limit on a user's selectors.
 func TestLargePoliciesDelayNoOtherProject(t *testing.T) {
 	s := tenants(t)
 	s.mallory.May("POST", kit.CorePath(s.evil, "pods"), sleeper("pod", "{}", "{}"))

@@ -21,18 +21,18 @@ import (
 
 // port is a port on the host, with the expected responses to anonymous callers.
 type port struct {
-	// address is the listener's address. "*" means all of the host's addresses, so pods can reach
-	// the port.
+	// address is the address on which the process listens. "*" means all of the host's addresses,
+	// so pods can reach the port.
 	address string
 	number  int
 	use     string
-	// responses maps URLs to the expected status and the beginning of the body, such as "401
-	// Unauthorized". "closed" means that there is no HTTP response.
+	// responses maps URLs to the expected status and the beginning of the expected body, such as
+	// "401 Unauthorized". "closed" means that the connection is closed without an HTTP response.
 	responses map[string]string
 }
 
 // ports returns all ports on which a host listens with the default configuration, and the port in
-// dnsConfig. The test fails for any other port.
+// dnsConfig. The test fails if a process listens on any other port.
 func ports() []port {
 	return []port{
 		{"*", 8443, "API and OAuth server", map[string]string{"https:///api/v1/secrets": "403", "https:///metrics": "403", "https:///debug/pprof/": "403", "https:///livez": "200 ok"}},
@@ -51,9 +51,10 @@ func ports() []port {
 	}
 }
 
-// anyPorts returns the ports whose numbers are chosen by the kernel: containerd's port for commands
-// in containers, and the port for connections to idled services. The URLs of containerd's port
-// contain a secret. The other port closes all connections except connections to idled services.
+// anyPorts describes the ports whose numbers the kernel selects: containerd's streaming port for
+// commands in containers, and the port for connections to idled services. The URLs of containerd's
+// port contain a secret. The other port closes all connections except connections to idled
+// services.
 func anyPorts(number int) (port, bool) {
 	return port{"", number, "a port that the kernel selected", map[string]string{"http:///": "4 or closed", "http:///exec/guess": "4 or closed"}}, number >= 32768
 }
@@ -95,11 +96,11 @@ func TestPodReachesNoLoopbackPortOfHost(t *testing.T) {
 	evil.WaitPodRunning("scanner")
 	for _, p := range ports() {
 		if p.number == 53 {
-			continue // pods send DNS queries to this port
+			continue // pods send their DNS queries to this port
 		}
 		_, err := evil.TryOC("exec", "scanner", "--", "sh", "-c", fmt.Sprintf("timeout 3 nc %s %d </dev/null", s.Address, p.number))
-		// Check only for a refused connection, because other errors occur after the connection is
-		// established.
+		// Check only for a refused connection, because other errors occur after the connection has
+		// been established.
 		refused := err != nil && strings.Contains(err.Error(), "refused")
 		if refused == (p.address == "*") {
 			t.Errorf("port %d (%s): a pod is rejected: %t (%v)", p.number, p.use, refused, err)
@@ -157,7 +158,7 @@ func socketAddress(text string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(address.Unmap(), uint16(port)), nil
 }
 
-// anonymous requests a page without credentials and returns the status and the beginning of the
+// anonymous requests a page without credentials. It returns the status and the beginning of the
 // body.
 func (s *stage) anonymous(url string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)

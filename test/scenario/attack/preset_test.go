@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// A PodPreset adds a tenant's content to pods created by others: to build pods, which have more
-// privileges on their node, and to administrators' pods, whose constraints accept every pod.
+// A PodPreset adds a tenant's content to pods that other users create: to build pods, which have
+// more privileges on their node, and to administrators' pods, whose constraints accept every pod.
 func TestPresetCannotUseRightsOfPodAuthor(t *testing.T) {
 	s := tenants(t)
 	presets := "/apis/settings.k8s.io/v1alpha1/namespaces/" + s.evil + "/podpresets"

@@ -28,14 +28,14 @@ func TestTenantCannotUseSystemPriority(t *testing.T) {
 	s.mallory.MayNot("POST", kit.CorePath(s.evil, "resourcequotas"), "{apiVersion: v1, kind: ResourceQuota, metadata: {name: mine}, spec: {scopes: [PriorityClass], hard: {pods: 1}}}", "cannot create resource")
 	s.mallory.MayNot("POST", "/apis/scheduling.k8s.io/v1/priorityclasses", "{}", "cannot create resource")
 
-	// Controllers cannot create such pods for mallory either.
+	// Mallory must also not be able to create such pods through a controller.
 	deployments := kit.GroupPath("apps", s.evil, "deployments")
 	s.mallory.May("POST", deployments, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: greedy}, spec: {selector: {matchLabels: {app: greedy}}, template: {metadata: {labels: {app: greedy}}, "+
 		template("system-node-critical")+"}}}")
 	s.waitReplicaFailure(s.mallory, deployments+"/greedy", "system-node-critical is for namespaces of the platform")
 }
 
-// waitReplicaFailure waits until a deployment reports why its pods are rejected.
+// waitReplicaFailure waits until a deployment reports the reason why its pods are rejected.
 func (s *stage) waitReplicaFailure(user *kit.User, path, reason string) {
 	s.WaitFor("the refusal of the pods of "+path, func(context.Context) error {
 		response, err := user.Try("GET", path, "")
@@ -46,7 +46,7 @@ func (s *stage) waitReplicaFailure(user *kit.User, path, reason string) {
 	})
 }
 
-// A running pod whose anti-affinity excludes all pods would prevent scheduling on its node.
+// A running pod whose anti-affinity excludes all pods would keep other projects' pods off its node.
 func TestPodCannotExcludePodsOfOtherProjects(t *testing.T) {
 	s := tenants(t)
 	pods := kit.CorePath(s.evil, "pods")
@@ -65,7 +65,7 @@ func TestPodCannotExcludePodsOfOtherProjects(t *testing.T) {
 	})
 }
 
-// The kubelet would read the file as root, even if it is a pipe that never ends.
+// The kubelet would read the file as root, and would never finish if the file is a pipe.
 func TestKubeletReadsNoFilesOfContainers(t *testing.T) {
 	s := tenants(t)
 	s.mallory.Refused("POST", kit.CorePath(s.evil, "pods"), "{apiVersion: v1, kind: Pod, metadata: {name: reader}, spec: {volumes: [{name: v, emptyDir: {}}], containers: ["+

@@ -24,7 +24,7 @@ func TestProbeCannotNameHostOfNode(t *testing.T) {
 			s.mallory.MayNot("POST", pods+"?", "{apiVersion: v1, kind: Pod, metadata: {name: prober}, spec: {initContainers: [{name: first, restartPolicy: Always, image: none, "+field+"}], containers: ["+container("sleep infinity")+"]}}", reason)
 		}
 	}
-	// A Host header does not change the address to which the probe connects.
+	// A Host header is allowed, because it does not change the address to which the probe connects.
 	s.mallory.May("POST", pods, "{apiVersion: v1, kind: Pod, metadata: {name: honest}, spec: {containers: ["+
 		container("sleep infinity", "readinessProbe: {httpGet: {port: 80, httpHeaders: [{name: Host, value: www.example.com}]}}")+"]}}")
 	s.mallory.Refused("PATCH", pods+"/honest/ephemeralcontainers", `{"spec":{"ephemeralContainers":[{"name":"debug","image":"none","livenessProbe":{"httpGet":{"port":8443,"host":"127.0.0.1"}}}]}}`, "", denied)

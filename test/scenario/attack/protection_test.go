@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestPodsCannotUseReservedResources checks a node's default protection.
+// TestPodsCannotUseReservedResources checks the node's default limits on pods.
 func TestPodsCannotUseReservedResources(t *testing.T) {
 	s := tenants(t)
 	s.mallory.May("POST", kit.CorePath(s.evil, "pods"), sleeper("sleeper", "{}", "{}"))
@@ -47,7 +47,8 @@ func TestPodsCannotUseReservedResources(t *testing.T) {
 			t.Errorf("pods can have %s of %s of %s", allocatable.String(), capacity.String(), resource)
 		}
 	}
-	// Check the limits on all pods together. In cgroup v2, all files are in one directory.
+	// Check the limits on all pods together. In cgroup v2, one directory contains the files of all
+	// controllers.
 	all := filepath.Dir(filepath.Dir(group))
 	maximum := number(t, "/proc/sys/kernel/pid_max")
 	if limit := number(t, filepath.Join(all, "pids.max")); limit >= maximum {
@@ -65,7 +66,7 @@ func TestPodsCannotUseReservedResources(t *testing.T) {
 	}
 }
 
-// number returns the number in a procfs or cgroup file.
+// number parses a procfs or cgroup file that contains a single number.
 func number(t *testing.T, path string) int64 {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -97,8 +98,8 @@ func podGroup(ctx context.Context, c *kit.Cluster, name, controller string) (str
 	return "", errors.New("the pod has no cgroup")
 }
 
-// TestControlPlaneLacksCapabilities checks the running process. Each of its threads has its own
-// capability sets.
+// TestControlPlaneLacksCapabilities checks the capability sets of each thread in the running
+// control plane process, because every thread has its own sets.
 func TestControlPlaneLacksCapabilities(t *testing.T) {
 	c := kit.Shared(t)
 	for _, process := range c.Status().Processes {
@@ -112,7 +113,7 @@ func TestControlPlaneLacksCapabilities(t *testing.T) {
 		for _, thread := range threads {
 			status, err := os.ReadFile(thread)
 			if errors.Is(err, os.ErrNotExist) {
-				continue // the thread has ended
+				continue // the thread has exited
 			}
 			if err != nil {
 				t.Fatal(err)

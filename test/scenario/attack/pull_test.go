@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// pullFailure creates a pod of Mallory's with the image, and returns the kubelet's reason for
-// failing to pull it.
+// pullFailure creates a pod with the image in Mallory's project, and returns the reason why the
+// kubelet cannot pull the image.
 func (s *stage) pullFailure(t *testing.T, pod, image string) (message string) {
 	t.Helper()
 	s.mallory.May("POST", kit.CorePath(s.evil, "pods"), fmt.Sprintf(
@@ -25,7 +25,7 @@ func (s *stage) pullFailure(t *testing.T, pod, image string) (message string) {
 	evil := s.In(s.evil)
 	evil.WaitFor("the failure to pull "+image, func(context.Context) error {
 		for _, container := range evil.Pod(pod).Status.ContainerStatuses {
-			// A later state, ImagePullBackOff, repeats this message.
+			// A later state, ImagePullBackOff, repeats the message of this state.
 			if waiting := container.State.Waiting; waiting != nil && strings.Contains(waiting.Reason, "Pull") && waiting.Message != "" {
 				message = waiting.Message
 				return nil
@@ -50,8 +50,8 @@ func TestImageOfPodCannotReachHostAndCluster(t *testing.T) {
 		if strings.Contains(message, insideSecret) {
 			t.Errorf("%s: mallory gets the response: %s", address, message)
 		}
-		// The redirect target does not use TLS, which is mandatory for registries outside the
-		// cluster.
+		// The redirect fails for a different reason: its target does not use TLS, which is
+		// mandatory for registries outside the cluster.
 		if address != redirect && !strings.Contains(message, "slipway.outbound") {
 			t.Errorf("%s: the pod prints %q", address, message)
 		}

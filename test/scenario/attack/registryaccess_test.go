@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// registryEvents returns the audit log entries for registry requests in a project: user, verb and
-// status code.
+// registryEvents returns the audit log entries for registry requests in a project. Each entry
+// consists of the user, the verb and the status code.
 func (s *stage) registryEvents(project string) (events []string, err error) {
 	content, err := os.ReadFile(s.Path("log", "audit.log"))
 	if err != nil {
@@ -71,8 +71,9 @@ func TestRegistryRequestsAreAudited(t *testing.T) {
 	})
 }
 
-// TestInvalidTokensOfTenantDelayNoOtherTenant sends a project's invalid pull secrets from a node's
-// address. The node pulls images for all projects.
+// TestInvalidTokensOfTenantDelayNoOtherTenant sends invalid tokens for one project from a node's
+// address, as a project's invalid pull secrets do. The node pulls images for all projects from this
+// address.
 func TestInvalidTokensOfTenantDelayNoOtherTenant(t *testing.T) {
 	s := tenants(t)
 	s.waitBuilder(t, s.shop)
@@ -105,7 +106,8 @@ func TestInvalidTokensOfTenantDelayNoOtherTenant(t *testing.T) {
 			t.Fatalf("invalid token %d: %d", i, got)
 		}
 	}
-	// A valid token is accepted, although the address has not sent a valid token before.
+	// The registry must accept a valid token, even if the address has not sent a valid token
+	// before.
 	if got := send(strings.TrimSpace(s.OC("create", "token", "builder", "-n", s.shop))); got != http.StatusNotFound {
 		t.Errorf("a valid token: %d", got)
 	}

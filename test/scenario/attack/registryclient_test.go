@@ -19,7 +19,7 @@ func (s *stage) transport() *http.Transport {
 	return &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} // #nosec G402
 }
 
-// push pushes an image to a stream's tag without retries, as a project's builder service account.
+// push pushes an image to a stream's tag as a project's builder service account, without retries.
 func (s *stage) push(t *testing.T, project, ref string, image v1.Image) error {
 	t.Helper()
 	token := strings.TrimSpace(s.OC("create", "token", "builder", "-n", project))

@@ -74,7 +74,8 @@ func TestContentOfDeletedProjectIsRemovedFromRegistry(t *testing.T) {
 		}
 		return nil
 	})
-	// Mallory reuses the project's name and requests content whose digest she knows.
+	// Mallory requests a project with the deleted project's name, and then the content of the
+	// deleted project by its digests.
 	s.WaitFor("the name of the project", func(context.Context) error {
 		_, err := s.mallory.Try("POST", "/apis/project.openshift.io/v1/projectrequests",
 			fmt.Sprintf(`{"apiVersion":"project.openshift.io/v1","kind":"ProjectRequest","metadata":{"name":%q}}`, s.shop))
@@ -88,7 +89,7 @@ func TestContentOfDeletedProjectIsRemovedFromRegistry(t *testing.T) {
 	}
 }
 
-// disk mounts a new file system from a file, and returns an empty directory on this file system.
+// disk mounts a new file system and returns an empty directory on it.
 func disk(t *testing.T, size int64) string {
 	t.Helper()
 	home := t.TempDir()
@@ -99,7 +100,7 @@ func disk(t *testing.T, size int64) string {
 	if err := os.Truncate(file, size); err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("/tmp", "disk-") // The path of a data directory must be short.
+	dir, err := os.MkdirTemp("/tmp", "disk-") // a data directory's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,14 +117,14 @@ func disk(t *testing.T, size int64) string {
 			t.Error(err)
 		}
 	})
-	data := filepath.Join(dir, "d") // A cluster removes its data directory at the end.
+	data := filepath.Join(dir, "d") // the cluster removes this directory when it ends
 	if err := os.Mkdir(data, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	return data
 }
 
-// bulk returns an image with one large layer. The layer is different for each number.
+// bulk returns an image with one large layer, whose content depends on number.
 func bulk(t *testing.T, number uint64, size int) v1.Image {
 	t.Helper()
 	content := make([]byte, size)
@@ -136,10 +137,10 @@ func bulk(t *testing.T, number uint64, size int) v1.Image {
 }
 
 // TestFullRegistryDoesNotStopTheAPI fills the registry in a cluster whose etcd, kubelet and
-// registry share one small disk.
+// registry share a small disk.
 func TestFullRegistryDoesNotStopTheAPI(t *testing.T) {
 	c := kit.Start(t, kit.Options{
-		// 16% is the default. The kubelet's settings below are also the defaults.
+		// These values are the defaults, which the kit lowers for other tests.
 		DataDir: disk(t, 3<<30), Master: "slipway: {registry: {reserve: 16%}}",
 		Node: `kubeletArguments: {eviction-hard: ["nodefs.available<10%,imagefs.available<15%,nodefs.inodesFree<5%,memory.available<100Mi"]}`,
 	})
@@ -165,7 +166,8 @@ func TestFullRegistryDoesNotStopTheAPI(t *testing.T) {
 	for number := range 50 {
 		s.mallory.May("POST", kit.CorePath(s.evil, "configmaps"), fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d}, data: {a: %q}}", number, strings.Repeat("a", 10<<10)))
 	}
-	// The rejected push has freed its space. Another program fills this space and a little more.
+	// The rejected push has released its space. Simulate a program that uses this space and a
+	// little more.
 	if err := unix.Statfs(c.DataDir, &free); err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// methods maps verbs to HTTP methods. The other verbs belong to long-running requests, or occur
+// methods maps verbs to HTTP methods. It omits verbs of long-running requests, and verbs that occur
 // only in rules.
 var methods = map[string]string{
 	"get": http.MethodGet, "list": http.MethodGet, "create": http.MethodPost, "update": http.MethodPut, "patch": http.MethodPatch, "delete": http.MethodDelete,
@@ -30,12 +30,12 @@ var methods = map[string]string{
 // senders contains the names of the actors that send real requests.
 var senders = []string{"anonymous", "user", "viewer", "admin", "deployer", "node"}
 
-// refusal matches the message that the API server returns when it denies authorization.
+// refusal matches the API server's message when it denies authorization.
 var refusal = regexp.MustCompile(`cannot [a-z]+ (resource|path)`)
 
-// TestResponsesFollowTheMatrix sends a real request for every verb on every resource. A resource
-// that filters or checks requests in its handler must reject the same actors as the matrix. The
-// objects in the requests do not exist, and every request is a dry run.
+// TestResponsesFollowTheMatrix sends a real request for every verb on every resource. Resources
+// whose handlers filter or check requests must reject the same actors as the matrix. The requests
+// are dry runs for objects that do not exist.
 func TestResponsesFollowTheMatrix(t *testing.T) {
 	m := newMatrix(t)
 	table, err := readTable(matrixFile)
@@ -50,8 +50,8 @@ func TestResponsesFollowTheMatrix(t *testing.T) {
 	}
 }
 
-// tokenOfAnother stores a token that belongs to a user. The token's name is the name of the foreign
-// project.
+// tokenOfAnother creates a token that belongs to another user. The user's name is the name of the
+// foreign project.
 func (m *matrix) tokenOfAnother(t *testing.T) {
 	t.Helper()
 	const path = "/apis/oauth.openshift.io/v1/oauthaccesstokens"
@@ -61,7 +61,7 @@ func (m *matrix) tokenOfAnother(t *testing.T) {
 	t.Cleanup(func() { m.Administrator().May("DELETE", path+"/"+name, "") })
 }
 
-// sendAll sends an actor's requests.
+// sendAll sends all of an actor's requests and checks the responses.
 func (m *matrix) sendAll(t *testing.T, a actor, expected rights) {
 	t.Helper()
 	user := m.connect(t, a)
@@ -75,7 +75,7 @@ func (m *matrix) sendAll(t *testing.T, a actor, expected rights) {
 					t.Errorf("%s: %s %s: %v, where %s says that the right to %s is %v", a.name, methods[q.verb], q.path, err, matrixFile, q.cell, expected[q.cell])
 				}
 				reads := methods[q.verb] == http.MethodGet && q.scope != "foreign"
-				// Ignore responses to the node, because a node can read all namespaces and
+				// Ignore responses to the node, because it is allowed to read all namespaces and
 				// services.
 				if err == nil && reads && a.name != "node" && strings.Contains(body, m.foreign) {
 					t.Errorf("%s: %s %s shows the project of another tenant: %s", a.name, methods[q.verb], q.path, body)
@@ -170,7 +170,7 @@ type attempt struct {
 	path string
 }
 
-// attempt returns the request for a verb. ok is false if there is no such request.
+// attempt returns the request for a verb. ok is false if the verb does not correspond to a request.
 func (k kind) attempt(verb, scope string, a actor) (q attempt, ok bool) {
 	base, subresource, _ := strings.Cut(k.resource, "/")
 	collection := verb == "list" || verb == "create" && subresource == ""
@@ -179,14 +179,14 @@ func (k kind) attempt(verb, scope string, a actor) (q attempt, ok bool) {
 	switch {
 	case k.path == "" || methods[verb] == "" || strings.Contains(k.resource, "["):
 		return q, false
-	case verb == "list" && subresource != "": // rules can contain this verb, but requests cannot
+	case verb == "list" && subresource != "": // rules can contain this, but requests cannot
 		return q, false
-	case isWhole && (collection == inProject): // The name of the request is the namespace itself.
+	case isWhole && (collection == inProject): // only collections of namespaces are cluster-scoped
 		return q, false
 	case !isWhole && inProject && !k.namespaced:
 		return q, false
 	case !isWhole && !inProject && k.namespaced && verb != "list":
-		// Objects without their project have no URL.
+		// Namespaced objects have no URL outside a project.
 		return q, false
 	}
 	parts := []string{k.path}
@@ -203,14 +203,16 @@ func (k kind) attempt(verb, scope string, a actor) (q attempt, ok bool) {
 	return attempt{cell{scope, verb, k.group, k.resource}, path.Join(append(parts, subresource)...)}, true
 }
 
-// send sends the request as a dry run and reports whether it is rejected by authorization.
+// send sends the request as a dry run, and reports whether the API server's authorization rejects
+// it.
 func (q attempt) send(user *kit.User) (rejected bool, body string, err error) {
 	method := methods[q.verb]
 	request := user.Rest.Verb(method).AbsPath(q.path)
 	if method != http.MethodGet {
 		request = request.Param("dryRun", metav1.DryRunAll)
 	}
-	// A delete request has no body, because with a body the server ignores dryRun in the query.
+	// Send a delete request without a body. If it had a body, the API server would ignore dryRun in
+	// the query.
 	if method != http.MethodGet && method != http.MethodDelete {
 		request = request.SetHeader("Content-Type", "application/json").Body([]byte(`{"metadata":{"name":"matrix-none"}}`))
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestRouteCannotReachHost uses endpoints on the host, which an administrator creates. They
-// represent endpoints that were created before the API server rejected such endpoints.
+// TestRouteCannotReachHost uses endpoints on the host that an administrator creates. They represent
+// endpoints from before the API server rejected endpoints on hosts.
 func TestRouteCannotReachHost(t *testing.T) {
 	s := tenants(t)
-	const port = "1936" // the router's health check listens on this port of all addresses
+	const port = "1936" // the router's health check listens on this port on all addresses
 	route := func(user *kit.User, namespace, name, service string) string {
 		host := name + "." + namespace + ".example.com"
 		user.May("POST", kit.GroupPath("route.openshift.io", namespace, "routes"),
@@ -45,8 +45,9 @@ func TestRouteCannotReachHost(t *testing.T) {
 	}
 }
 
-// TestRouteCannotTakeHostOfPlatform requests the API server's and the registry's host names, with a
-// route and with an Ingress. Browsers send a host's cookies to all of its ports.
+// TestRouteCannotTakeHostOfPlatform requests the host names of the API server and the registry with
+// a route and with an Ingress. Such a route could steal cookies, because browsers send a host's
+// cookies to all of its ports.
 func TestRouteCannotTakeHostOfPlatform(t *testing.T) {
 	s := tenants(t)
 	routes := kit.GroupPath("route.openshift.io", s.evil, "routes")
@@ -64,7 +65,7 @@ func TestRouteCannotTakeHostOfPlatform(t *testing.T) {
 	s.mallory.May("POST", routes, fmt.Sprintf(manifest, own))
 	refuse("PATCH", routes+"/web", fmt.Sprintf(`{"spec":{"host":%q}}`, s.Address))
 
-	// The controller creates an Ingress's routes in the order of the rules.
+	// The controller creates the routes of an Ingress in the order of the rules.
 	const rule = "{host: %s, http: {paths: [{path: /a, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}"
 	ingresses := kit.GroupPath("networking.k8s.io", s.evil, "ingresses")
 	s.mallory.May("POST", kit.CorePath(s.evil, "services"), "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}]}}")

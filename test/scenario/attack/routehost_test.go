@@ -14,8 +14,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestOldRouteCannotTakeHostThroughIngress adds an owner reference to an old route. The owner is an
-// Ingress whose host is also the host of the victim's newer route. The oldest route owns a host.
+// TestOldRouteCannotTakeHostThroughIngress makes an Ingress the owner of an old route. The Ingress
+// has the same host as the victim's route, which is newer than the old route. The oldest route owns
+// a host.
 func TestOldRouteCannotTakeHostThroughIngress(t *testing.T) {
 	s := tenants(t)
 	host := s.shop + ".example.com"
@@ -31,7 +32,7 @@ func TestOldRouteCannotTakeHostThroughIngress(t *testing.T) {
 	s.mallory.May("POST", kit.CorePath(s.evil, "services"), "{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}]}}")
 	var old routev1.Route
 	decode(t, s.mallory.May("POST", path(s.evil, ""), manifest(name, "old."+host)), &old)
-	// Timestamps set by the API server have a resolution of one second.
+	// Wait, because the API server's timestamps have a resolution of one second.
 	waitAfter := func(route routev1.Route) {
 		s.WaitFor("the second after the creation of "+route.Name, func(context.Context) error {
 			var dry corev1.ConfigMap
@@ -45,7 +46,7 @@ func TestOldRouteCannotTakeHostThroughIngress(t *testing.T) {
 	waitAfter(old)
 	var web routev1.Route
 	decode(t, s.alice.May("POST", path(s.shop, ""), manifest("web", host)), &web)
-	waitAfter(web) // The Ingress recreates its route, which must be younger.
+	waitAfter(web) // the Ingress recreates its route, which must be newer than this route
 
 	var ingress struct{ Metadata struct{ UID string } }
 	decode(t, s.mallory.May("POST", kit.GroupPath("networking.k8s.io", s.evil, "ingresses"), fmt.Sprintf(`{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: thief},

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// token returns a user that authenticates with a scoped token.
+// token returns a user that authenticates with a token that has the given scopes.
 func (s *stage) token(name string, scopes ...string) *kit.User {
 	return s.Impersonate(rest.ImpersonationConfig{
 		UserName: name, Groups: []string{"system:authenticated", "system:authenticated:oauth"},
@@ -18,8 +18,8 @@ func (s *stage) token(name string, scopes ...string) *kit.User {
 	})
 }
 
-// TestTokenGetsNoConstraintsBeyondItsScopes uses stolen tokens of Alice, who is allowed to use
-// several constraints.
+// TestTokenGetsNoConstraintsBeyondItsScopes uses stolen tokens that belong to Alice, who is allowed
+// to use several constraints.
 func TestTokenGetsNoConstraintsBeyondItsScopes(t *testing.T) {
 	s := tenants(t)
 	name := s.shop + "-privileged"
@@ -60,7 +60,7 @@ groups: []
 	}
 }
 
-// TestAdmissionAppliesScopes uses a cluster administrator's stolen token. The token is limited to
+// TestAdmissionAppliesScopes uses a cluster administrator's stolen token whose scopes limit it to
 // editing one project. Admission plugins must also apply this limit.
 func TestAdmissionAppliesScopes(t *testing.T) {
 	s := tenants(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// sleeper returns a pod whose container waits for commands. annotations and context (the security
-// context) are YAML maps.
+// sleeper returns a pod whose container only waits, so that tests can run commands in it.
+// annotations and context are YAML maps; context is the security context.
 func sleeper(name, annotations, context string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -22,8 +22,8 @@ spec:
 `, name, annotations, context, kit.ToolsImage)
 }
 
-// seccompMode returns a container's seccomp mode as reported by the kernel: 0 is off, and 2 is a
-// filter.
+// seccompMode returns a container's seccomp mode from the kernel: "0" means off, and "2" means that
+// a filter is active.
 func seccompMode(c *kit.Cluster, pod string) string {
 	for line := range strings.Lines(c.Exec(pod, "cat", "/proc/self/status")) {
 		if mode, ok := strings.CutPrefix(line, "Seccomp:"); ok {
@@ -74,8 +74,8 @@ func TestTenantCannotRemoveSystemCallFilter(t *testing.T) {
 	}
 }
 
-// TestAdministratorCanRemoveSystemCallFilter checks that the privileged constraint still allows the
-// system calls that the attacks use.
+// TestAdministratorCanRemoveSystemCallFilter checks that privileged pods can still use the system
+// calls that the filter blocks for attackers.
 func TestAdministratorCanRemoveSystemCallFilter(t *testing.T) {
 	s := kit.Shared(t)
 	s.Apply(sleeper("unconfined", "{}", "{seccompProfile: {type: Unconfined}}"))

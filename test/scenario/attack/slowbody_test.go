@@ -15,11 +15,11 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// slowBodies is the number of slow requests. It exceeds the number of seats that API Priority and
-// Fairness allocates to users.
+// slowBodies is the number of slow requests. It exceeds the number of requests from users that API
+// Priority and Fairness executes concurrently.
 const slowBodies = 400
 
-// TestSlowBodiesDelayNoOtherRequests starts many requests and does not send their bodies.
+// TestSlowBodiesDelayNoOtherRequests starts many requests but does not send their bodies.
 func TestSlowBodiesDelayNoOtherRequests(t *testing.T) {
 	s := tenants(t)
 	settings, err := rest.TLSConfigFor(s.Config)
@@ -56,7 +56,8 @@ func TestSlowBodiesDelayNoOtherRequests(t *testing.T) {
 		})
 	}
 	group.Wait()
-	// A request that waits for a seat takes as long as the slow requests, or is rejected.
+	// If the slow requests occupied all seats, these requests would wait for them to end, or be
+	// rejected.
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for n := range 20 {

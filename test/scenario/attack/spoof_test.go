@@ -36,23 +36,24 @@ func buildFrameImage(t *testing.T, c *kit.Cluster) {
 	c.MustSlipway("images", "build", "--tag="+frameImage, dir)
 }
 
-// mac returns the MAC address of a pod or of the gateway.
+// mac returns the MAC address that the network plugin assigns to a pod or to the gateway.
 func mac(address netip.Addr) net.HardwareAddr {
 	return append([]byte{0x0a, 0x58}, address.AsSlice()...)
 }
 
-// ethernet returns a frame with forged content.
+// ethernet returns a frame with the given content, in hexadecimal, as input for the frame program.
 func ethernet(to, from netip.Addr, kind uint16, data ...[]byte) string {
 	return hex.EncodeToString(slices.Concat(mac(to), mac(from), binary.BigEndian.AppendUint16(nil, kind), slices.Concat(data...), []byte("forged")))
 }
 
-// datagram returns a UDP datagram to port 7. The datagram has no checksum or a wrong checksum, but
-// a raw socket receives it anyway.
+// datagram returns an IP packet with a UDP datagram to port 7. Its checksums are missing or wrong,
+// but a raw socket receives the packet anyway.
 func datagram(from, to netip.Addr) []byte {
 	return slices.Concat([]byte{0x45, 0, 0, 34, 0, 0, 0, 0, 64, 17, 0, 0}, from.AsSlice(), to.AsSlice(), []byte{16, 0, 0, 7, 0, 14, 0, 0}, []byte("forged"))
 }
 
-// TestPodCannotTakeAddressOfAnother uses a pod with raw sockets, which the anyuid SCC allows.
+// TestPodCannotTakeAddressOfAnother sends forged frames from a pod with raw sockets, which the
+// anyuid SCC allows.
 func TestPodCannotTakeAddressOfAnother(t *testing.T) {
 	s := tenants(t)
 	buildFrameImage(t, s.Cluster)
@@ -116,6 +117,6 @@ func TestTenantGetsNoRawSockets(t *testing.T) {
 	if output, err := evil.TryOC("exec", "pod", "--", "frame", "send"); err == nil || !strings.Contains(err.Error(), "operation not permitted") {
 		t.Errorf("the pod opens a raw socket: %v\n%s", err, output)
 	}
-	evil.Exec("pod", "frame", "ping", s.Address.String()) // ping needs no capability
+	evil.Exec("pod", "frame", "ping", s.Address.String()) // ping requires no capability
 	s.mallory.MayNot("POST", kit.CorePath(s.evil, "pods"), strings.Replace(sleeper("raw", "{}", "{}"), "command:", "securityContext: {capabilities: {add: [NET_RAW]}}, command:", 1), "NET_RAW")
 }

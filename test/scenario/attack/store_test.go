@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// secretive contains objects with secrets. The word "treasure" marks the secrets.
+// secretive contains objects with secrets. The word "treasure" marks the values that must stay
+// secret.
 const secretive = `
 apiVersion: v1
 kind: Secret
@@ -92,7 +93,7 @@ func TestChangesOfRightsAreAudited(t *testing.T) {
 		}
 		for text := range strings.Lines(string(content)) {
 			if err := json.Unmarshal([]byte(text), &l); err != nil {
-				return l, fmt.Errorf("read line: %w", err) // The entry is still being written.
+				return l, fmt.Errorf("read line: %w", err) // this entry is incomplete
 			}
 			if l.Verb == "create" && strings.TrimSuffix(l.ObjectRef.Resource+"/"+l.ObjectRef.Subresource, "/") == resource && l.ObjectRef.Name == name && strings.Contains(text, s.evil) {
 				return l, nil

@@ -14,15 +14,15 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// createPod creates a pod as a user. The pod's image exists, but its command does not.
+// createPod creates a pod as a user. Its image exists, but its command does not, so it never runs.
 func (s *stage) createPod(user *kit.User, project, pod, image string, policy corev1.PullPolicy) {
 	user.May("POST", kit.CorePath(project, "pods"), fmt.Sprintf(
 		`{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {terminationGracePeriodSeconds: 1, containers: [{name: main, image: %q, imagePullPolicy: %s, command: [/none]}]}}`,
 		pod, image, policy))
 }
 
-// imageDecision returns the state of a pod's container after the kubelet has allowed or rejected
-// its image.
+// imageDecision waits until the kubelet has allowed or rejected the image of a pod's container. It
+// returns the container's state after the decision.
 func (s *stage) imageDecision(project, pod string) (reason string, status corev1.ContainerStatus) {
 	cluster := s.In(project)
 	cluster.WaitFor("the image of "+pod, func(context.Context) error {
@@ -46,8 +46,8 @@ func (s *stage) imageDecision(project, pod string) (reason string, status corev1
 	return reason, status
 }
 
-// isRefused reports whether a reason is an image error, such as ErrImagePull, ErrImageNeverPull or
-// InvalidImageName.
+// isRefused reports whether a container's reason is an image error, such as ErrImagePull,
+// ErrImageNeverPull or InvalidImageName.
 func isRefused(reason string) bool { return strings.Contains(reason, "Image") }
 
 func TestImageOfOtherProjectOnNodeCannotRun(t *testing.T) {
@@ -102,8 +102,9 @@ func TestImageOfOtherProjectOnNodeCannotRun(t *testing.T) {
 		}
 	}
 	tryAll("recorded")
-	// The kubelet loses its records for images that are in use when it removes images to free
-	// space. When it is killed, it loses all records that it has not yet written to a file.
+	// The kubelet can lose its records of image pulls. When it removes images to free space, it
+	// loses the records of the images that are in use. When it is killed, it loses the records that
+	// it has not yet written to disk.
 	if err := os.RemoveAll(s.Path("kubelet", "image_manager")); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +120,7 @@ func TestImageOfOtherProjectOnNodeCannotRun(t *testing.T) {
 }
 
 // TestPodCannotTakeImageOfHostFromOtherPods pulls one of the host's images under an OpenShift 3
-// name, which makes the kubelet record that only this pod has pulled the image.
+// name. This makes the kubelet record that only this pod has pulled the image.
 func TestPodCannotTakeImageOfHostFromOtherPods(t *testing.T) {
 	s := tenants(t)
 	s.createPod(s.mallory, s.evil, "taker", "registry.example.com/openshift3/ose-descheduler:v3.11", corev1.PullAlways)

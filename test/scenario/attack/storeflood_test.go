@@ -18,20 +18,20 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// configMap creates one of Mallory's ConfigMaps with size bytes.
+// configMap creates a ConfigMap with size bytes of data in Mallory's project.
 func (s *stage) configMap(name string, size int) {
 	s.mallory.May("POST", kit.CorePath(s.evil, "configmaps"),
 		fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q},"data":{"text":%q}}`, name, strings.Repeat("x", size)))
 }
 
-// change makes a small change to a ConfigMap. The API server then writes the whole object.
+// change makes a small change to a ConfigMap, which makes the API server write the whole object.
 func (s *stage) change(ctx context.Context, name string, retries int) error {
 	body := []byte(`{"data":{"change":"` + rand.Text() + `"}}`)
 	return s.mallory.Rest.Patch(types.MergePatchType).AbsPath(kit.CorePath(s.evil, "configmaps/"+name)).MaxRetries(retries).Body(body).Do(ctx).Error()
 }
 
 // flood changes Mallory's large objects from several clients until the test ends. The clients retry
-// rejected requests if the response specifies a delay.
+// a rejected request if the response specifies a delay.
 func (s *stage) flood(t *testing.T) {
 	t.Helper()
 	const clients, size, retries = 4, 1000 << 10, 10
@@ -52,8 +52,8 @@ func (s *stage) flood(t *testing.T) {
 	}
 }
 
-// TestTenantWritesAreRateLimited repeatedly writes large and small objects. Each write uses control
-// plane memory, and database space until the next compaction.
+// TestTenantWritesAreRateLimited repeatedly writes large and small objects. Each write uses memory
+// in the control plane and, until the next compaction, space in the database.
 func TestTenantWritesAreRateLimited(t *testing.T) {
 	s := tenants(t)
 	const large, small, clients = 1000 << 10, 15 << 10, 8
@@ -91,8 +91,8 @@ func TestTenantWritesAreRateLimited(t *testing.T) {
 	s.mallory.May("DELETE", kit.CorePath(s.evil, fmt.Sprintf("configmaps/probe-%d-0", small)), "")
 }
 
-// TestPlatformNeverWaitsForFloodOfTenant writes the pod status as the scheduler and a controller
-// do, one pod after the other, while the pod's tenant floods the store.
+// TestPlatformNeverWaitsForFloodOfTenant writes a pod's status repeatedly, as the scheduler and a
+// controller do, while the pod's tenant floods the store.
 func TestPlatformNeverWaitsForFloodOfTenant(t *testing.T) {
 	s := tenants(t)
 	const large = 200 << 10
@@ -121,8 +121,8 @@ func TestPlatformNeverWaitsForFloodOfTenant(t *testing.T) {
 	s.In(s.shop).WaitPodRunning("honest")
 }
 
-// TestUserCannotFillStoreWithTokens requests tokens and codes with a long text chosen by the user.
-// The server would store the text with each token and code.
+// TestUserCannotFillStoreWithTokens requests tokens and codes with a long text that the user
+// chooses. The API server would store the text with each token and code.
 func TestUserCannotFillStoreWithTokens(t *testing.T) {
 	web := siteOf(t, kit.Shared(t))
 	browser := web.browser(nil)

@@ -9,7 +9,7 @@ import (
 )
 
 // cell is one permission: a verb on a resource or path in a scope. Resources are named as in RBAC,
-// such as pods/exec. name[x] is the single object named x.
+// such as pods/exec. A name of the form name[x] means the single object x.
 type cell struct{ scope, verb, group, resource string }
 
 func (c cell) String() string {
@@ -21,8 +21,8 @@ func (c cell) String() string {
 
 type rights map[cell]bool
 
-// table is the content of the file with the expected permissions. The first lines of the file
-// describe its format.
+// table is the content of the file with the expected permissions. The comment at the top of the
+// file describes its format.
 type table struct {
 	// comments contains the lines that begin with #, keyed by section. Comments above the first
 	// section have the key "".
@@ -57,7 +57,7 @@ type section struct {
 	lines      []string
 }
 
-// writeTable writes the table and keeps the comments from the previous table.
+// writeTable writes the table to a file. It keeps the comments of the former table.
 func writeTable(file string, former table, sections []section) error {
 	var text strings.Builder
 	write := func(lines ...string) {
@@ -84,7 +84,7 @@ type verbSet struct {
 	verbs []string
 }
 
-// verbSets contains the verb sets defined in bootstrap/policy/roles.txt.
+// verbSets contains the verb sets that bootstrap/policy/roles.txt defines.
 var verbSets = []verbSet{
 	{"ALL", []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}},
 	{"RO", []string{"get", "list", "watch"}},
@@ -122,8 +122,8 @@ func groupName(group string) string {
 	return group
 }
 
-// lines formats permissions with one line for all resources with the same scope, verb set and
-// group. Each line begins with prefix.
+// lines formats permissions. Resources with the same scope, verb set and group share a line. Each
+// line begins with prefix.
 func (r rights) lines(prefix string) (lines []string) {
 	type place struct{ scope, group, resource string }
 	verbs := map[place][]string{}
@@ -143,8 +143,8 @@ func (r rights) lines(prefix string) (lines []string) {
 	return lines
 }
 
-// wrap appends words to a line. If a line becomes too long, wrap starts a new line with the same
-// beginning.
+// wrap appends words to a line that begins with front. If a line would become too long, wrap starts
+// another line with the same beginning.
 func wrap(front string, words []string) (lines []string) {
 	const width = 150
 	line := front
@@ -158,8 +158,8 @@ func wrap(front string, words []string) (lines []string) {
 	return append(lines, line)
 }
 
-// readRights is the inverse of lines. It returns the permissions from lines that begin with - in
-// without.
+// readRights parses lines in the format of the lines method. without contains the permissions from
+// lines that begin with "-", and with contains all other permissions.
 func readRights(lines []string) (with, without rights, err error) {
 	with, without = rights{}, rights{}
 	for _, line := range lines {

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// kind is a resource, a subresource, or a name in role rules that is not an API resource.
+// kind is a resource, a subresource, or a name that rules contain but that is not an API resource.
 type kind struct {
 	group, resource string
 	// path is the URL path under which the server serves the resource, such as /apis/apps/v1. It is
@@ -29,8 +29,8 @@ type universe struct {
 	paths []string
 }
 
-// extra contains permissions that the platform's handlers and upstream's admission plugins check,
-// but that the server does not list.
+// extra contains permissions that the platform's handlers and upstream's admission plugins check
+// but that discovery does not list.
 var extra = []kind{
 	{group: "route.openshift.io", resource: "routers/metrics", verbs: []string{"get"}},
 	{group: "route.openshift.io", resource: "routes/custom-host", namespaced: true, verbs: []string{"create", "update"}},
@@ -54,8 +54,8 @@ var extra = []kind{
 	{group: "security.openshift.io", resource: "securitycontextconstraints", verbs: []string{"use"}},
 }
 
-// discoverAll collects the resources in the server's discovery documents, additional names in the
-// server's roles, and extra.
+// discoverAll collects the resources in the API server's discovery documents, the additional names
+// in its roles, and the permissions in extra.
 func discoverAll(t *testing.T, c *kit.Cluster) universe {
 	t.Helper()
 	_, lists, err := c.Client.Discovery().ServerGroupsAndResources()
@@ -96,7 +96,7 @@ func discoverAll(t *testing.T, c *kit.Cluster) universe {
 }
 
 // isNamespace reports whether a resource is a namespace or a subresource of a namespace. A
-// permission on such a resource is a permission in that namespace.
+// permission on one of these resources applies in the namespace itself.
 func isNamespace(resource string) bool {
 	base, _, _ := strings.Cut(resource, "/")
 	return base == "namespaces" || base == "projects"
@@ -115,8 +115,8 @@ func (u *universe) add(k kind) {
 	u.kinds[at].verbs = slices.Compact(verbs)
 }
 
-// addRule adds the resources in a rule if their groups are served. It ignores groups that no longer
-// exist, and OpenShift's old names in the core group.
+// addRule adds the resources in a rule that belong to served groups. It ignores groups that no
+// longer exist, and OpenShift's old resource names in the core group.
 func (u *universe) addRule(rule rbacv1.PolicyRule) {
 	for _, group := range rule.APIGroups {
 		for _, resource := range rule.Resources {
@@ -140,7 +140,8 @@ func (u *universe) addRule(rule rbacv1.PolicyRule) {
 	}
 }
 
-// cells returns every permission that an actor could have in these scopes and in the cluster scope.
+// cells returns every permission that an actor could have in the cluster scope and the given
+// scopes.
 func (u universe) cells(scopes []string) (all []cell) {
 	for _, k := range u.kinds {
 		for _, verb := range k.verbs {
@@ -163,8 +164,8 @@ func (u universe) cells(scopes []string) (all []cell) {
 // pathVerbs contains the verbs for requests to non-resource paths.
 var pathVerbs = []string{"get", "post"}
 
-// lines returns the universe as a section of the table. The table has no line for a new resource,
-// so the test reports it.
+// lines returns the universe as a section of the table. The test compares this section with the
+// table, so it reports a resource that the table does not contain.
 func (u universe) lines() []string {
 	list := rights{}
 	for _, k := range u.kinds {
@@ -185,11 +186,11 @@ func (u universe) lines() []string {
 	return u.collapse(list).lines("")
 }
 
-// collapsed contains paths whose children share one line.
+// collapsed contains the paths whose children share one line of the table if their permissions are
+// equal.
 var collapsed = []string{"/.well-known/", "/api/", "/apis/", "/openapi/v3/", "/healthz/", "/livez/", "/readyz/", "/metrics/", "/debug/"}
 
-// collapse replaces all children of a path with one entry, PATH/*, if their permissions are the
-// same.
+// collapse replaces all children of a path with one entry, PATH/*, if their permissions are equal.
 func (u universe) collapse(r rights) rights {
 	short := rights{}
 	for right := range r {

@@ -88,8 +88,8 @@ func TestComponentsArePrintedWithTheirStates(t *testing.T) {
 	}
 }
 
-// TestResourcesShareConnectionToEtcd counts the sockets of etcd. Upstream opens a connection for
-// each of more than a hundred resources.
+// TestResourcesShareConnectionToEtcd counts etcd's sockets. Upstream opens a connection for each of
+// more than a hundred resources.
 func TestResourcesShareConnectionToEtcd(t *testing.T) {
 	c := kit.Shared(t)
 	var sockets []byte
@@ -100,14 +100,15 @@ func TestResourcesShareConnectionToEtcd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The path has one listening socket, and one socket for each connection: for the resources,
-	// health checks, allocators and leases.
+	// One socket listens on the path. The other sockets are connections: for the resources, health
+	// checks, allocators and leases.
 	if count := strings.Count(string(sockets), c.Path("run", "etcd.sock")+"\n"); count < 2 || count > 20 {
 		t.Errorf("etcd has %d sockets, want at most 20", count)
 	}
 }
 
-// TestPathsOfOpenShiftExistOnHost checks the counterparts of all paths in the documents.
+// TestPathsOfOpenShiftExistOnHost checks that the host has a counterpart for every path in
+// OpenShift's documents.
 func TestPathsOfOpenShiftExistOnHost(t *testing.T) {
 	c := kit.Shared(t)
 	paths := map[string]string{}
@@ -169,7 +170,8 @@ func TestLogsOfComponent(t *testing.T) {
 		}
 		return nil
 	})
-	// Other lines, such as pflag's warnings, belong to the last line before them that has a timestamp.
+	// Ignore lines without a timestamp, such as pflag's warnings, because they belong to the last
+	// line before them that has a timestamp.
 	withTime := regexp.MustCompile(`(?m)^[IWE][0-9]{4} .*$`)
 	own := withTime.FindAllString(c.MustSlipway("logs", "kubelet", "-n", "-1"), -1)
 	for _, line := range own {
@@ -189,7 +191,7 @@ func TestLogsOfComponent(t *testing.T) {
 func TestVersions(t *testing.T) {
 	c := kit.Shared(t)
 	version := c.OC("version")
-	// The client version precedes the server version.
+	// The output contains the client's version and then the server's version.
 	number := regexp.MustCompile(`(?m)^kubernetes (v1\.\d+\.\d+)$`)
 	match := number.FindAllStringSubmatch(version, -1)
 	if len(match) != 2 || match[0][1] != match[1][1] {
@@ -237,8 +239,8 @@ func TestProjectsOfOpenShiftExist(t *testing.T) {
 	c.OC("get", "namespaces", "openshift", "openshift-infra", "openshift-node")
 }
 
-// TestOpenShiftStartNotifiesSystemd runs the supervisor in the foreground, as the unit file does.
-// It uses OpenShift 3's name for `slipway run`. The first start writes the flags to the
+// TestOpenShiftStartNotifiesSystemd runs the supervisor in the foreground, as the unit file does,
+// under OpenShift 3's name for `slipway run`. The first start writes the flags to the
 // configuration.
 func TestOpenShiftStartNotifiesSystemd(t *testing.T) {
 	c := kit.New(t, kit.Options{})

@@ -1,7 +1,7 @@
-// Package build tests on a real cluster that builds start, run in pods, and can be followed and
-// canceled, and that triggers start new builds. The pods run a custom builder that these tests
-// create. Sources: OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; OpenShift 3.11
-// Cluster Administration, chapter 14.
+// Package build tests builds on a real cluster: they start, run in pods, can be followed and
+// canceled, and are triggered. The pods run a custom builder that the tests create. Sources:
+// OpenShift Container Platform 3.9 Architecture, 3.6.1 Builds; OpenShift 3.11 Cluster
+// Administration, chapter 14.
 package build
 
 import (
@@ -32,7 +32,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// script is the custom builder's script: it prints its input, and then behaves as MODE specifies.
+// script is the custom builder's script. It prints its input, and then does what MODE specifies.
 const script = `echo "building $SOURCE_URI#$SOURCE_REF for $OUTPUT_REGISTRY/$OUTPUT_IMAGE from $OPENSHIFT_CUSTOM_BUILD_BASE_IMAGE"
 case "$MODE" in
 "") /bin/busybox nc -w 5 169.254.169.254 80 </dev/null 2>&1; /bin/busybox arping -c 1 -I eth0 169.254.169.254 2>&1 || exit 0 ;;
@@ -51,9 +51,8 @@ type project struct {
 func newProject(t *testing.T) *project {
 	t.Helper()
 	p := &project{kit.Shared(t), t}
-	// Until local storage is ready for the first time, builds do not have a volume for layers. The
-	// label shows that local storage has been ready. A node that an earlier test killed keeps the
-	// label.
+	// Wait for the label that shows that local storage has been ready, because builds have no
+	// volume for layers before that. A node that an earlier test killed keeps the label.
 	p.waitOutput("node", `{.items[*].metadata.labels.slipway\.openshift\.io/local-storage}`, "true")
 	p.push("builder:latest", script)
 	p.OC("create", "imagestream", "app")
@@ -88,7 +87,7 @@ func (p *project) push(tag, script string) {
 	})
 }
 
-// authority returns the CA bundle that clients trust.
+// authority returns a pool that contains the cluster's CA certificate.
 func (p *project) authority() *x509.CertPool {
 	p.t.Helper()
 	content, err := os.ReadFile(p.Path("pki", "ca.crt"))
@@ -183,8 +182,8 @@ func TestBuildRunsInPodAndRecordsResult(t *testing.T) {
 		return nil
 	})
 
-	// Start a failing build, and then a copy of the first build. The copy is the third build of its
-	// BuildConfig.
+	// Start a build that fails, and then a copy of the first build. The copy is the third build of
+	// its BuildConfig.
 	if out, err := p.TryOC("start-build", "app", "--wait", "--env=MODE=fail"); err == nil {
 		t.Errorf("waiting for a build that fails returned no error: %s", out)
 	}
@@ -242,10 +241,10 @@ func TestUploadedSourceReachesBuild(t *testing.T) {
 	if got := p.OC("get", "build/counted-1", "-o", "jsonpath={.spec.source.binary.asFile}"); got != "large" {
 		t.Errorf("the file has the name %q", got)
 	}
-	// The server must distinguish an interrupted upload from the end of the source.
+	// The API server must distinguish an interrupted upload from the end of the source.
 	reader, writer := io.Pipe()
 	go func() {
-		_, _ = writer.Write(make([]byte, 1<<20)) // Wait until the data is read, or the request fails.
+		_, _ = writer.Write(make([]byte, 1<<20)) // blocks until the data is read, or fails
 		writer.CloseWithError(errors.New("the line is dead"))
 	}()
 	path := "/apis/build.openshift.io/v1/namespaces/" + p.Namespace + "/buildconfigs/counted/instantiatebinary"
@@ -255,7 +254,7 @@ func TestUploadedSourceReachesBuild(t *testing.T) {
 	p.waitOutput("build/counted-2", "{.status.phase} {.status.reason}", "Failed FetchSourceFailed")
 }
 
-// reportTimeout is the timeout for a command to report why a build waits.
+// reportTimeout is the timeout for a command that must report why a build waits.
 const reportTimeout = 2 * time.Minute
 
 func TestClientPrintsWhyBuildWaits(t *testing.T) {
@@ -324,8 +323,8 @@ func TestBuildPodsRequirePrivileges(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "only the build's pod") {
 		t.Errorf("the administrator writes a forged report: %v", err)
 	}
-	// For a build, the server returns the log of its own pod, not of another pod with the same
-	// name.
+	// The API server returns the log of the build's own pod only, not the log of another pod that
+	// has the name of the build's pod.
 	p.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: notes-build}, spec: {containers: [{name: notes, image: localhost/none}]}}`)
 	p.Apply(`{apiVersion: build.openshift.io/v1, kind: Build, metadata: {name: notes}, spec: {strategy: {customStrategy: {from: {kind: DockerImage, name: localhost/none}}}}}`)
 	p.waitOutput("build/notes", "{.status.phase} {.status.reason}", "Error BuildPodExists")

@@ -13,15 +13,15 @@ import (
 	"time"
 )
 
-// base pushes an image with a shell to the project's repository and returns its reference.
+// base pushes a base image with a shell to the project's registry and returns its reference.
 func (p *project) base() string {
 	p.t.Helper()
 	p.push("base:latest", "")
 	return "docker-registry.default.svc:5000/" + p.Namespace + "/base:latest"
 }
 
-// dockerConfig creates a BuildConfig for a Dockerfile. source contains additional fields for its
-// source, and output is the output stream tag.
+// dockerConfig creates a BuildConfig for a Dockerfile. source contains the fields of its source,
+// and output is its output tag.
 func (p *project) dockerConfig(name, source, output string) {
 	p.t.Helper()
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: %s}, spec: {
@@ -43,7 +43,8 @@ func files(t *testing.T, content map[string]string) string {
 	return dir
 }
 
-// shell is an instruction after which a Dockerfile's steps run the base image's only program.
+// shell is a Dockerfile instruction that makes the following RUN steps use the base image's only
+// program.
 const shell = "SHELL [\"/bin/busybox\", \"sh\", \"-c\"]\n"
 
 func TestDockerfileIsBuiltWithoutPrivilegesOnNode(t *testing.T) {
@@ -75,18 +76,18 @@ ENV WORD=hello
 	if log, err := p.TryOC("start-build", "bad", "--follow", "--wait"); err == nil || !strings.Contains(log, "no route to host") {
 		t.Errorf("ADD can read metadata of the node: %v\n%s", err, log)
 	}
-	// Without the image, the layers can come only from the node's cache.
+	// Delete the image, so that the layers can come only from the node's cache.
 	p.OC("delete", "istag", "app:latest")
 	if log := p.OC("start-build", "app", "--follow", "--wait"); strings.Count(log, "Using cache") != 3 {
 		t.Errorf("the second build builds its layers again:\n%s", log)
 	}
-	// The build completes before its pod, which exits shortly afterwards.
+	// Wait for the pod, which exits shortly after the build completes.
 	p.waitOutput("pod/app-2-build", "{.status.phase}", "Succeeded")
 }
 
 func TestSourceBuildCreatesRunnableImage(t *testing.T) {
 	p := newProject(t)
-	// The builder image is also built by a build.
+	// First build the builder image, also with a build.
 	p.OC("create", "imagestream", "maker")
 	p.dockerConfig("maker", "binary: {}", "maker:latest")
 	maker := files(t, map[string]string{
@@ -107,8 +108,9 @@ func TestSourceBuildCreatesRunnableImage(t *testing.T) {
 	}
 }
 
-// repository serves a Git repository with the given files at URL/.git, and returns its URL and
-// commit. A repository below URL/elsewhere redirects to an address on the build's machine.
+// repository serves a Git repository with the given files at URL/.git. It returns the URL and the
+// commit. Requests for repositories below URL/elsewhere are redirected to an address on the build's
+// machine.
 func (p *project) repository(content map[string]string) (url, commit string) {
 	p.t.Helper()
 	dir := p.t.TempDir()
@@ -140,7 +142,7 @@ func repositories(dir string) http.Handler {
 	return &cgi.Handler{Path: "/usr/lib/git-core/git-http-backend", Env: []string{"GIT_PROJECT_ROOT=" + dir, "GIT_HTTP_EXPORT_ALL=1"}}
 }
 
-// serve starts a server on one of the host's addresses in the cluster network.
+// serve starts a server on the gateway's address, which builds can reach.
 func (p *project) serve(handler http.Handler) (url string) {
 	p.t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(p.Gateway.String(), "0"))

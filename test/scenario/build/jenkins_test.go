@@ -24,8 +24,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// syncPlugin sends the requests of Jenkins' sync plugin, which runs the pipelines of a project as
-// jobs of Jenkins. It uses the service account of the jenkins-ephemeral template.
+// syncPlugin sends the same requests as Jenkins' sync plugin, which runs a project's pipelines as
+// Jenkins jobs. It uses the service account from the jenkins-ephemeral template.
 //
 // Source: github.com/openshift/jenkins-sync-plugin, classes BuildManager, JenkinsUtils,
 // BuildDecisionHandler, BuildSyncRunListener and PipelineJobListener.
@@ -34,7 +34,7 @@ type syncPlugin struct {
 	config  *rest.Config
 	builds  buildclient.BuildInterface
 	configs buildclient.BuildConfigInterface
-	events  <-chan watch.Event // of the project's builds
+	events  <-chan watch.Event // events of the project's builds
 }
 
 func newSyncPlugin(p *project) *syncPlugin {
@@ -74,7 +74,8 @@ func (s *syncPlugin) objects(namespace string, resource schema.GroupVersionResou
 
 func anyObject(*unstructured.Unstructured) bool { return true }
 
-// await returns the object of the next event with the given type and name that a condition accepts.
+// await waits for an event that has the given type and name and whose object accept accepts. It
+// returns the object.
 func await[T metav1.Object](t *testing.T, events <-chan watch.Event, kind watch.EventType, name string, accepts func(T) bool) T {
 	t.Helper()
 	for deadline := time.After(time.Minute); ; {
@@ -100,7 +101,7 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// edit changes a build as the plugin's client does, with a JSON patch of the build itself.
+// edit changes a build with a JSON patch of the build itself, as the plugin does.
 func (s *syncPlugin) edit(build string, operations ...operation) error {
 	s.t.Helper()
 	patch, err := json.Marshal(operations)
@@ -115,7 +116,7 @@ func phase(phase buildv1.BuildPhase) operation {
 	return operation{"replace", "/status/phase", phase}
 }
 
-// report writes the state of a run to its build. The plugin replaces all annotations.
+// report writes a run's state to its build. Like the plugin, it replaces all annotations.
 func (s *syncPlugin) report(build string, to buildv1.BuildPhase, end string) {
 	s.t.Helper()
 	current, err := s.builds.Get(s.t.Context(), build, metav1.GetOptions{})
@@ -181,7 +182,8 @@ func TestJenkinsSyncPluginRunsPipelines(t *testing.T) {
 	if env := first.Spec.Strategy.JenkinsPipelineStrategy.Env; !slices.Contains(env, corev1.EnvVar{Name: "COLOR", Value: "red"}) || !slices.Contains(env, corev1.EnvVar{Name: "WHO", Value: "ann"}) {
 		t.Errorf("the parameters of the run are %v", env)
 	}
-	// A user who starts the job in Jenkins starts a build, which then starts the run.
+	// If a user starts the job in Jenkins, the plugin creates a build, and the build starts the
+	// run.
 	triggered, err := s.configs.Instantiate(t.Context(), "app", &buildv1.BuildRequest{ObjectMeta: metav1.ObjectMeta{Name: "app"},
 		TriggeredBy: []buildv1.BuildTriggerCause{{Message: "Triggered by Jenkins job at https://jenkins.example.com/job/app"}}}, metav1.CreateOptions{})
 	if err != nil || triggered.Name != "app-2" || triggered.Spec.TriggeredBy[0].Message != "Triggered by Jenkins job at https://jenkins.example.com/job/app" {
@@ -203,13 +205,13 @@ func TestJenkinsSyncPluginRunsPipelines(t *testing.T) {
 		t.Errorf("oc logs prints %v", err)
 	}
 	s.report("app-1", buildv1.BuildPhaseComplete, "2026-01-02T03:05:05Z")
-	// The server returns the error code that makes the plugin stop polling a run whose build has
-	// ended.
+	// If the build of a run has ended, the API server must return the error code that makes the
+	// plugin stop polling the run.
 	if err := s.edit("app-1", phase(buildv1.BuildPhaseRunning)); !apierrors.IsInvalid(err) {
 		t.Errorf("a finished build that runs again returns %v", err)
 	}
 
-	// A canceled run keeps its phase until Jenkins has stopped it.
+	// A canceled run keeps its phase until Jenkins has stopped the run.
 	s.report("app-2", buildv1.BuildPhaseRunning, "")
 	cancel := p.StartOC("cancel-build", "app-2")
 	canceled := await(t, s.events, watch.Modified, "app-2", func(build *buildv1.Build) bool { return build.Status.Cancelled })
@@ -221,7 +223,8 @@ func TestJenkinsSyncPluginRunsPipelines(t *testing.T) {
 		t.Errorf("oc cancel-build prints %s: %v", out, err)
 	}
 
-	// The history limits apply, and the run of a deleted build is deleted.
+	// The history limits must apply to the builds. The plugin deletes the run of a deleted build,
+	// so it must receive the event.
 	p.OC("start-build", "app")
 	s.report("app-3", buildv1.BuildPhaseRunning, "")
 	s.report("app-3", buildv1.BuildPhaseComplete, "2026-01-02T03:07:05Z")
@@ -238,7 +241,8 @@ func TestJenkinsSyncPluginRunsPipelines(t *testing.T) {
 func TestJenkinsSyncPluginAppliesRunPolicy(t *testing.T) {
 	p := newProject(t)
 	s := newSyncPlugin(p)
-	// When a user edits a job in Jenkins, the plugin creates a BuildConfig for the job.
+	// If a user creates or edits a job in Jenkins, the plugin creates or updates a BuildConfig for
+	// the job.
 	config, err := s.configs.Create(t.Context(), &buildv1.BuildConfig{
 		ObjectMeta: metav1.ObjectMeta{Name: "app", Annotations: map[string]string{"jenkins.openshift.io/generated-by": "jenkins", "jenkins.openshift.io/job-path": p.Namespace + "/app"}},
 		Spec: buildv1.BuildConfigSpec{CommonSpec: buildv1.CommonSpec{Strategy: buildv1.BuildStrategy{
@@ -271,7 +275,7 @@ func TestJenkinsSyncPluginAppliesRunPolicy(t *testing.T) {
 	s.report("app-3", buildv1.BuildPhaseRunning, "")
 	s.report("app-3", buildv1.BuildPhaseFailed, "2026-01-02T03:05:05Z")
 	p.waitPhase("app-3", "Failed")
-	// A build that no run has taken can be canceled without Jenkins.
+	// A user can cancel a build without Jenkins if no run has started for the build.
 	p.OC("start-build", "app")
 	p.OC("cancel-build", "app-4")
 	p.waitPhase("app-4", "Cancelled")
@@ -314,7 +318,7 @@ func TestJenkinsSyncPluginFindsCredentialsAndAgents(t *testing.T) {
 	if status := stream.Object["status"].(map[string]any); status["dockerImageRepository"] != repository {
 		t.Errorf("the status of the stream is %v", status)
 	}
-	// A tag has the labels of its stream, and can have annotations.
+	// A tag inherits its stream's labels, and can have its own annotations.
 	p.OC("annotate", "istag/agent:stable", "slave-label=tools")
 	got := p.OC("get", "istag/agent:stable", "-o", "jsonpath={.metadata.labels.role} {.metadata.annotations.slave-label} {.image.dockerImageReference}", "--as=system:serviceaccount:"+p.Namespace+":jenkins")
 	if !strings.HasPrefix(got, "jenkins-slave tools ") || !strings.Contains(got, "@sha256:") {

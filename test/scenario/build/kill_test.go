@@ -24,7 +24,7 @@ func (p *project) waitLog(build, want string) {
 	})
 }
 
-// builder returns the PID of a pod's builder process.
+// builder returns the PID of the builder process in a build pod.
 func (p *project) builder() int {
 	p.t.Helper()
 	processes, err := p.Processes()
@@ -40,7 +40,7 @@ func (p *project) builder() int {
 	return 0
 }
 
-// capable lists the threads in a process that have a capability, or whose children can acquire it.
+// capable lists the threads in a process that have a capability or can pass it to a child.
 func capable(t *testing.T, pid int, capability uint) (threads []string) {
 	t.Helper()
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))
@@ -49,7 +49,7 @@ func capable(t *testing.T, pid int, capability uint) (threads []string) {
 	}
 	for _, thread := range paths {
 		text, err := os.ReadFile(thread)
-		if err != nil { // The thread has ended.
+		if err != nil { // the thread has exited
 			continue
 		}
 		for line := range strings.Lines(string(text)) {
@@ -62,7 +62,7 @@ func capable(t *testing.T, pid int, capability uint) (threads []string) {
 	return threads
 }
 
-// processesOf returns a pod's mounts and cgroup directories on the host.
+// processesOf returns a pod's mounts and cgroup directories that exist on the host.
 func processesOf(t *testing.T, uid string) (processes []string) {
 	t.Helper()
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
@@ -74,7 +74,7 @@ func processesOf(t *testing.T, uid string) (processes []string) {
 			processes = append(processes, line)
 		}
 	}
-	// Cgroups are created and removed during the walk.
+	// Ignore errors, because cgroups are created and removed during the walk.
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && strings.Contains(path, uid) {
 			processes = append(processes, path)
@@ -106,7 +106,7 @@ func TestRemainsOfKilledBuilderAreRemoved(t *testing.T) {
 		return nil
 	})
 
-	// The next build succeeds, although the node process is killed while the build runs.
+	// The next build must succeed even if the node process is killed while the build runs.
 	p.dockerConfig("app", fmt.Sprintf("dockerfile: %q", "FROM "+p.base()+"\n"+shell+"RUN echo the step runs; /bin/busybox sleep 4; echo the step goes on\n"), "app:latest")
 	p.OC("start-build", "app")
 	p.waitLog("app-2", "the step runs")

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// agents is a pipeline that uses a pod with two containers, and then an agent that it selects by
-// label. agentOfDirective is a declarative pipeline. Tests replace IMAGE with an image's name.
+// agents is a scripted pipeline that uses a pod with two containers, and then an agent that it
+// selects by label. agentOfDirective is a declarative pipeline. The tests replace IMAGE with an
+// image.
 const agents = `
 podTemplate(label: 'two', containers: [
   containerTemplate(name: 'tools', image: 'IMAGE', command: 'cat', ttyEnabled: true, envVars: [envVar(key: 'WHERE', value: 'tools')])
@@ -97,7 +98,7 @@ func TestPipelineRunsStepsInAgents(t *testing.T) {
 	if got := p.OC("get", "configmap/made", "-o", "jsonpath={.data.a}"); got != "d" {
 		t.Errorf("the object of the file has the value %q", got)
 	}
-	// Build pods are kept, but agent pods are deleted when their block ends.
+	// Agent pods are deleted when their block ends. Build pods remain.
 	waitUntilAgentsEnd := func() {
 		p.WaitFor("the end of the agents", func(context.Context) error {
 			if got := p.OC("get", "pods", "-o", "name"); strings.Contains(got, "-agent-") {
@@ -107,7 +108,7 @@ func TestPipelineRunsStepsInAgents(t *testing.T) {
 		})
 	}
 	waitUntilAgentsEnd()
-	// The agent of a canceled build is stopped with the build.
+	// Canceling a build must also stop its agent.
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: long}, spec: {serviceAccount: pipeline, source: {git: {uri: %q, ref: main}},
 		strategy: {jenkinsPipelineStrategy: {}}}}`, url+"/.git"))
 	p.OC("start-build", "long")
@@ -117,8 +118,8 @@ func TestPipelineRunsStepsInAgents(t *testing.T) {
 	p.OC("cancel-build", "long-1")
 	p.waitOutput("build/long-1", "{.status.phase}", "Cancelled")
 	waitUntilAgentsEnd()
-	// The builds' service account is not allowed to create pods, and an unknown label does not
-	// select an agent.
+	// The pipelines must fail: the default service account for builds is not allowed to create
+	// pods, and no agent has the unknown label.
 	p.pipeline("refused", "node('tools') { }", "triggers: []")
 	p.pipeline("unknown", "node('none') { }", "serviceAccount: pipeline, triggers: []")
 	for name, want := range map[string]string{"refused": "forbidden", "unknown": `no agent has the label "none"`} {
@@ -128,10 +129,10 @@ func TestPipelineRunsStepsInAgents(t *testing.T) {
 	}
 }
 
-// Without a podTemplate, the label maven selects the builder image for Java. Its Maven needs no
-// network for a program without dependencies.
+// Without a podTemplate, the label "maven" selects the Java builder image. A program without
+// dependencies can be built with its Maven without a network.
 func TestPipelineRunsMavenInBuilderImage(t *testing.T) {
-	if os.Getenv("SLIPWAY_TEST_SAMPLES") == "" { // make samples sets this variable
+	if os.Getenv("SLIPWAY_TEST_SAMPLES") == "" { // set by `make samples`
 		return
 	}
 	p := newProject(t)
@@ -151,7 +152,7 @@ func TestPipelineRunsMavenInBuilderImage(t *testing.T) {
 	}
 }
 
-// forms contains the most common forms of Jenkinsfiles in one pipeline.
+// forms is a pipeline that contains the most common constructs of Jenkinsfiles.
 const forms = `
 def image
 @NonCPS

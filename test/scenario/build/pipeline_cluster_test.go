@@ -26,7 +26,7 @@ openshift.withCluster('insecure://' + 'SERVER'.substring(8), 'inspector') { echo
 openshiftCreateResource apiURL: 'insecure://' + 'SERVER'.substring(8), authToken: 'inspector', namespace: 'PROJECT', jsonyaml: '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "older"}}'
 `
 
-// The other cluster is this cluster, at its address for external clients.
+// The pipeline connects to this cluster at its external address, as if it were another cluster.
 func TestPipelineUsesOtherCluster(t *testing.T) {
 	p := newProject(t)
 	p.publishRunner()

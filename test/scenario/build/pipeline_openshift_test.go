@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// deploying is the pipeline from OpenShift's documentation that creates an application from a
+// deploying is the pipeline in OpenShift's documentation that creates an application from a
 // template.
 const deploying = `
 def templateName = 'web'

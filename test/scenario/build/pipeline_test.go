@@ -25,14 +25,15 @@ func (p *project) publishRunner() {
 	}
 }
 
-// pipeline creates a pipeline. fields contains the fields of its spec in addition to the strategy.
+// pipeline creates a BuildConfig with a Jenkinsfile. fields contains additional fields for its
+// spec.
 func (p *project) pipeline(name, jenkinsfile, fields string) {
 	p.t.Helper()
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: %s}, spec: {strategy: {jenkinsPipelineStrategy: {
 		jenkinsfile: %q, env: [{name: COLOR, value: red}]}}, %s}}`, name, jenkinsfile, fields))
 }
 
-// stages returns the names and statuses of a build's stages, as the web console reads them.
+// stages returns the names and statuses of a build's stages, as displayed by the web console.
 func (p *project) stages(build string) (result []string) {
 	p.t.Helper()
 	var status struct {
@@ -94,7 +95,8 @@ pipeline {
 func TestPipelineRunsJenkinsfile(t *testing.T) {
 	p := newProject(t)
 	p.OC("delete", "imagestream", "pipeline-runner", "-n", "openshift", "--ignore-not-found")
-	// The second command fails unless the runner's virtual machine can use its archive of classes.
+	// The second command fails unless the runner's Java virtual machine can use its class data
+	// archive.
 	p.pipeline("early", `node { sh 'id -un'; sh '$(tr "\\0" " " </proc/1/cmdline | sed "s/java /java -Xshare:on /; s/pipeline.Main.*/-version/")' }`, "triggers: []")
 	p.OC("start-build", "early")
 	p.waitOutput("build/early-1", "{.status.phase} {.status.reason}", "New InvalidImageReference")
@@ -201,8 +203,8 @@ func TestPipelineUsesLibraryAndKeepsArtifacts(t *testing.T) {
 	})
 }
 
-// A Jenkinsfile cannot read the secret that is used to fetch its private libraries, and the secret
-// is not sent to any other server.
+// A Jenkinsfile must not be able to read the secret with which its private libraries are fetched,
+// and the secret must not be sent to any other server.
 func TestPipelineLoadsPrivateLibrary(t *testing.T) {
 	p := newProject(t)
 	p.publishRunner()
@@ -245,7 +247,8 @@ func TestPipelineLoadsPrivateLibrary(t *testing.T) {
 	if log, err := p.TryOC("start-build", "foreign", "--follow", "--wait"); err == nil || !strings.Contains(log, `library "other": `) {
 		t.Errorf("the log of a library on another server is %v\n%s", err, log)
 	}
-	// A Jenkinsfile that is allowed to read the secret fetches a library and a repository with it.
+	// A Jenkinsfile that is allowed to read the secret can use it to fetch a library and a
+	// repository.
 	p.OC("label", "secret", "git", "credential.sync.jenkins.openshift.io=true")
 	p.OC("create", "serviceaccount", "pipeline")
 	p.OC("policy", "add-role-to-user", "edit", "-z", "pipeline")
@@ -337,8 +340,8 @@ func TestPipelineWaitsForInputAndCanBeCanceled(t *testing.T) {
 	if got := strings.Join(p.stages("app-1"), ", "); got != "Build SUCCESS, Approve PAUSED_PENDING_INPUT" {
 		t.Errorf("the stages are %s", got)
 	}
-	// The runner, the control plane and the node are killed and restart. The runner does not repeat
-	// completed steps.
+	// Kill the runner, the control plane and the node. After they restart, the runner must not
+	// repeat completed steps.
 	p.OC("exec", "app-1-build", "--", "sh", "-c", "kill 1")
 	p.waitOutput("pod/app-1-build", "{.status.containerStatuses[0].restartCount}", "1")
 	p.Kill("control-plane")

@@ -19,14 +19,14 @@ import (
 )
 
 // sshServer is an SSH server on one of the host's addresses. It serves the Git repositories in a
-// directory, and responds to the hello command.
+// directory, and supports the hello command.
 type sshServer struct {
 	dir                 string
 	config              *ssh.ServerConfig
-	authorized          map[string]bool // by public key
+	authorized          map[string]bool // accepted public keys
 	address, host, port string
 	knownHosts          string
-	// key and locked are private keys for the user git. locked is encrypted with the passphrase.
+	// key and locked are private keys for the user git. locked is encrypted with passphrase.
 	key, locked, passphrase string
 }
 
@@ -154,7 +154,7 @@ func (s *sshServer) run(line string, channel io.ReadWriter) error {
 	if err != nil {
 		return err
 	}
-	go func() { // the goroutine ends when the channel is closed
+	go func() { // ends when the channel is closed
 		_, _ = io.Copy(input, channel)
 		input.Close()
 	}()
@@ -198,7 +198,7 @@ podTemplate(label: 'pod') {
   }
 }`
 
-// sshInBuilder is added to the pipeline if the builder image for Node.js is tested.
+// sshInBuilder is appended to the pipeline if the test also covers the Node.js builder image.
 const sshInBuilder = `
 node('nodejs') {
   git url: other, branch: 'main', credentialsId: 'git'
@@ -209,7 +209,7 @@ func TestPipelineUsesSSH(t *testing.T) {
 	p := newProject(t)
 	p.publishRunner()
 	jenkinsfile, agents := sshJenkinsfile, 1
-	if os.Getenv("SLIPWAY_TEST_SAMPLES") != "" { // make samples sets this variable
+	if os.Getenv("SLIPWAY_TEST_SAMPLES") != "" { // set by `make samples`
 		p.BuildSample("nodejs", "")
 		jenkinsfile, agents = sshJenkinsfile+sshInBuilder, 2
 	}
@@ -236,7 +236,7 @@ func TestPipelineUsesSSH(t *testing.T) {
 	p.Apply(fmt.Sprintf(`{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: app}, spec: {serviceAccount: pipeline,
 		source: {git: {uri: "ssh://git@%s/app", ref: main}, sourceSecret: {name: git}}, strategy: {jenkinsPipelineStrategy: {}}}}`, s.address))
 	log := p.OC("start-build", "app", "--follow", "--wait")
-	// The shell also logs the command of "later".
+	// "later" occurs once more, because the shell also logs the command that prints it.
 	for want, count := range map[string]int{
 		"file of the source\n": 1, "text of the other\n": 2 + agents, "forged: true\n": 1, "hello from the server\n": 1 + agents, "later: \n": 2, "wrong passphrase\n": 1, "unreachable": 0,
 	} {
@@ -251,7 +251,7 @@ func TestPipelineUsesSSH(t *testing.T) {
 	}
 }
 
-// strangerKey returns the public key of a server that does not exist, in known_hosts format.
+// strangerKey returns a public key in known_hosts format that belongs to no server.
 func (p *project) strangerKey() string {
 	p.t.Helper()
 	public, _, err := ed25519.GenerateKey(rand.Reader)

@@ -85,7 +85,7 @@ func TestHostsOfRepositoriesCallWebHooks(t *testing.T) {
 	}
 	push := map[string]string{"X-GitHub-Event": "push"}
 	const body = `{"ref": "refs/heads/%s", "head_commit": {"id": "0123456789abcdef", "message": "fix"}}`
-	signPush := func(secret, branch string) map[string]string { // headers for a push
+	signPush := func(secret, branch string) map[string]string { // returns a signed push's headers
 		sum := hmac.New(sha256.New, []byte(secret))
 		fmt.Fprintf(sum, body, branch)
 		return map[string]string{"X-GitHub-Event": "push", "X-Hub-Signature-256": "sha256=" + hex.EncodeToString(sum.Sum(nil))}

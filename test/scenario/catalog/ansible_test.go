@@ -21,8 +21,8 @@ plans:
 - {name: default, description: The plan, free: true, parameters: [{name: count, type: int, required: true}]}
 `
 
-// relist makes the platform fetch the broker's catalog again, and waits until the given class
-// exists.
+// relist makes the platform fetch the broker's catalog again, and waits until the catalog contains
+// the given class.
 func relist(c *kit.Cluster, class string) {
 	const broker = "clusterservicebroker/ansible-service-broker"
 	c.WaitFor("a request for the catalog", func(context.Context) error {
@@ -42,7 +42,7 @@ func relist(c *kit.Cluster, class string) {
 	})
 }
 
-// explain prints the logs of the broker and its sandboxes if the test has failed.
+// explain makes a failed test print the logs of the broker and its sandboxes.
 func explain(t *testing.T, c *kit.Cluster) {
 	t.Cleanup(func() {
 		if !t.Failed() {
@@ -65,7 +65,7 @@ func explain(t *testing.T, c *kit.Cluster) {
 	})
 }
 
-// The bundle is one of the samples: an image with Ansible, and playbooks that create a web server.
+// The bundle is a sample: an image with Ansible, and with playbooks that create a web server.
 func TestPlaybookBundleIsProvisionedBoundAndDeprovisioned(t *testing.T) {
 	c := kit.Shared(t)
 	explain(t, c)

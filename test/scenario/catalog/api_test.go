@@ -1,5 +1,5 @@
-// Package catalog tests the service catalog on a real cluster, with a broker written to the Open
-// Service Broker API specification.
+// Package catalog tests the service catalog on a real cluster, with a broker that implements the
+// Open Service Broker API specification.
 package catalog
 
 import (
@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// manualBroker is a broker at an address where no process listens.
+// manualBroker is a broker with manual relisting, at an address on which no process listens.
 const manualBroker = `{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ClusterServiceBroker, metadata: {name: api-test},
 	spec: {url: "http://192.0.2.1:1", relistBehavior: Manual}}`
 

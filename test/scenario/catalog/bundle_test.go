@@ -55,7 +55,8 @@ func pushBundle(t *testing.T, c *kit.Cluster, stream, text string) {
 	must(err)
 	roots.AppendCertsFromPEM(authority)
 	c.WaitFor("the push of "+stream, func(ctx context.Context) error {
-		// In a new cluster, the project's service accounts are created shortly after the project.
+		// Retry, because a new cluster creates the project's service accounts shortly after the
+		// project.
 		token, err := c.In("openshift").TryOC("create", "token", "builder")
 		if err != nil {
 			return err

@@ -29,7 +29,7 @@ func TestBuiltInBrokersFollowTheSpecification(t *testing.T) {
 		"/brokers/ansible.openshift.io":  nil,
 	} {
 		arguments := append([]string{"catalog", "check", c.Config.Host + path, "--token-file=" + token, "--ca-file=" + c.Path("pki", "ca.crt")}, order...)
-		// The template appears in the broker's informer shortly after its creation.
+		// Retry, because the broker's informer receives the template shortly after its creation.
 		c.WaitFor("conformance of "+path, func(context.Context) error {
 			if result := c.Slipway(arguments...); result.Code != 0 {
 				return fmt.Errorf("%s%s", result.Stdout, result.Stderr)

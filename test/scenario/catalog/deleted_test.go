@@ -18,17 +18,18 @@ import (
 )
 
 // reportingBundle is a bundle that reports each action and its state to a server outside the
-// cluster. The server represents the owner of resources that are not in the project.
+// cluster. The server represents the owner of resources outside the project.
 const reportingBundle = `FROM localhost/slipway-tools:current
 LABEL com.redhat.apb.spec=%q com.redhat.apb.runtime="2"
 ENTRYPOINT ["sh", "-c", "exec wget -q -O /dev/null %s/$1/$POD_NAMESPACE/$(cat $BUNDLE_STATE_LOCATION/order || echo none)", "apb"]
 `
 
-// reports are the actions of a reporting bundle, and the server that it reports them to.
+// reports contains the actions that a reporting bundle has reported, and controls the server that
+// receives them.
 type reports struct {
 	mu      sync.Mutex
 	actions []string
-	// A bundle that provisions ends after release is closed. end closes it, and can be called
+	// A provision action ends only after release is closed. end closes release, and can be called
 	// repeatedly.
 	release chan struct{}
 	end     func()
@@ -40,8 +41,8 @@ func newReports() *reports {
 	return r
 }
 
-// serve starts the server at an address outside the cluster. It acts as the service account of the
-// bundle's pod, which has no programs for this.
+// serve starts the server at an address outside the cluster. The server also sends API requests as
+// the service account of the bundle's pod, because the bundle's image has no client for them.
 func (r *reports) serve(t *testing.T, c *kit.Cluster, project string) (url string) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
@@ -50,7 +51,7 @@ func (r *reports) serve(t *testing.T, c *kit.Cluster, project string) (url strin
 		account := "--as=system:serviceaccount:" + sandbox + ":" + sandbox
 		allowed, err := c.TryOC("auth", "can-i", "delete", "deployments", "-n", project, account)
 		switch action {
-		case "provision": // the bundle stores state for its next operation
+		case "provision": // store the state for the bundle's next action
 			if _, err = c.TryOC("create", "configmap", sandbox, "--from-literal=order=17", "-n", sandbox, account); err == nil {
 				_, err = c.TryOC("annotate", "pod", sandbox, "apb_last_operation=half done", "-n", sandbox, account)
 			}
@@ -70,11 +71,11 @@ func (r *reports) serve(t *testing.T, c *kit.Cluster, project string) (url strin
 	server.Listener = listener
 	server.Start()
 	t.Cleanup(server.Close)
-	t.Cleanup(r.end) // the server closes after its last response
+	t.Cleanup(r.end) // runs before server.Close, which waits for the responses
 	return server.URL
 }
 
-// publishReporting publishes the reporting bundle, and lets the broker read it.
+// publishReporting publishes the reporting bundle and makes the broker discover it.
 func publishReporting(t *testing.T, c *kit.Cluster, url string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -92,8 +93,8 @@ func publishReporting(t *testing.T, c *kit.Cluster, url string) {
 	relist(c, "reporting-apb")
 }
 
-// The control plane is killed while the bundle runs. At the end, the project is deleted: its users
-// have lost their roles then, and nobody can grant new ones.
+// The test kills the control plane while the bundle runs, and finally deletes the project. By then,
+// the project's users have lost their roles, and new roles cannot be granted.
 func TestPlaybookBundleRunsWhileProjectIsDeleted(t *testing.T) {
 	c := kit.Shared(t)
 	explain(t, c)

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// register registers a broker and waits until its catalog is fetched. The brokers in all tests
-// offer the same IDs, so only one broker can be registered at a time.
+// register registers a broker and waits until its catalog has been fetched. Only one broker can be
+// registered at a time, because all tests' brokers offer the same IDs.
 func register(t *testing.T, c *kit.Cluster, url, name string) {
 	t.Helper()
 	c.Apply(fmt.Sprintf(`{apiVersion: v1, kind: Secret, metadata: {name: broker-%s}, stringData: {username: catalog, password: %q}}`, name, osbtest.Password))
@@ -38,7 +38,7 @@ func wait(c *kit.Cluster, object, path, want string) {
 	})
 }
 
-// waitDeleted waits until an object does not exist.
+// waitDeleted waits until an object no longer exists.
 func waitDeleted(c *kit.Cluster, object string) {
 	c.WaitFor(object+" to be deleted", func(context.Context) error {
 		if out, err := c.TryOC("get", object, "-o", "name", "--ignore-not-found"); err != nil || out != "" {
@@ -145,7 +145,7 @@ func TestOperationsContinueAfterRestartOfControlPlane(t *testing.T) {
 	wait(c, "serviceinstance/cloud", "{.status.lastConditionState}", "Ready")
 	id := c.OC("get", "serviceinstance/cloud", "-o", "jsonpath={.spec.externalID}")
 
-	// The control plane is killed before it receives the response to the bind request.
+	// Kill the control plane before it receives the response to the bind request.
 	killed := make(chan struct{})
 	var once bool
 	b.Set(func() {
@@ -246,7 +246,7 @@ func TestProjectIsDeletedWithItsInstances(t *testing.T) {
 		c.OC("new-project", "catalog-deleted", "--skip-config-write")
 		deleteProject(t, c.In("catalog-deleted"), "clusterServiceClassExternalName")
 	})
-	// The broker, its classes and its credentials are deleted with the project.
+	// Deleting a project must also delete its broker, and the broker's classes and credentials.
 	t.Run("broker of the project", func(t *testing.T) {
 		c.OC("new-project", "catalog-deleted-broker", "--skip-config-write")
 		in := c.In("catalog-deleted-broker")

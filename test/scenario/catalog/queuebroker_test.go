@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// Credentials of the queue broker.
+// These are the credentials of the queue broker.
 const (
 	queueUser     = "queues"
 	queuePassword = "p4ssword-of-queues"
@@ -39,14 +39,14 @@ type queueBroker struct {
 	process   *exec.Cmd
 }
 
-// queueState is the state that the broker reports to tests.
+// queueState is the state that the broker reports to the tests.
 type queueState struct {
 	Resources  []queueResource
 	Requests   []queueRequest
 	Violations []string
 }
 
-// queueResource is an instance, or a binding for the instance Parent.
+// queueResource is an instance, or a binding for the instance with the ID Parent.
 type queueResource struct {
 	ID, Parent string
 	Body       map[string]any
@@ -71,7 +71,8 @@ func startQueueBroker(t *testing.T, c *kit.Cluster) *queueBroker {
 	return b
 }
 
-// start starts the process. If the process was started before, it listens on the same port.
+// start starts the broker's process. If the process has been started before, it listens on the same
+// port.
 func (b *queueBroker) start() {
 	b.t.Helper()
 	b.process = exec.Command("/usr/bin/python3", "testdata/queuebroker.py", b.address, strconv.Itoa(b.port), b.pair.CertFile, b.pair.KeyFile, b.database)
@@ -126,8 +127,8 @@ func (b *queueBroker) call(method, path, body string, into any) {
 	}
 }
 
-// lose makes the broker execute the next request with the given method and then close the
-// connection.
+// lose makes the broker execute the next request with the given method and kind, and then close the
+// connection without a response.
 func (b *queueBroker) lose(method, kind string) {
 	b.t.Helper()
 	b.call(http.MethodPost, "/test/lose", fmt.Sprintf(`{"method": %q, "kind": %q}`, method, kind), &struct{}{})
@@ -139,8 +140,8 @@ func (b *queueBroker) state() (state queueState) {
 	return state
 }
 
-// changes returns the methods and status codes of the requests that changed an instance or a
-// binding.
+// changes returns the methods and status codes of the requests that changed the instance or binding
+// with the given ID.
 func (s queueState) changes(id string) (list []string) {
 	for _, request := range s.Requests {
 		if request.ID == id && request.Method != http.MethodGet {
@@ -150,7 +151,7 @@ func (s queueState) changes(id string) (list []string) {
 	return list
 }
 
-// has reports whether the broker has an instance or a binding.
+// has reports whether the broker has an instance or binding with the given ID.
 func (s queueState) has(id string) bool {
 	return slices.ContainsFunc(s.Resources, func(resource queueResource) bool { return resource.ID == id })
 }
@@ -181,7 +182,7 @@ func TestBrokerInPythonWorks(t *testing.T) {
 	}
 }
 
-// register registers the broker, at first with a wrong password and without its CA certificate.
+// register registers the broker. It initially uses a wrong password and no CA certificate.
 func (b *queueBroker) register(c *kit.Cluster) {
 	b.t.Helper()
 	secret := func(password string) {
@@ -268,8 +269,8 @@ func (b *queueBroker) checkLifecycle(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// checkLostResponses checks what happens after the response to a request is lost: if the request
-// might have created an object, the object is deleted, and then the order succeeds.
+// checkLostResponses checks that an order succeeds although responses are lost. An object that a
+// request might have created must be deleted before the request is repeated.
 func (b *queueBroker) checkLostResponses(t *testing.T, c *kit.Cluster) {
 	b.lose(http.MethodPut, "instances")
 	id := b.order(t, c, "lost", "{}")
@@ -283,14 +284,14 @@ func (b *queueBroker) checkLostResponses(t *testing.T, c *kit.Cluster) {
 	c.OC("delete", "serviceinstance/lost")
 	state := b.state()
 	for _, id := range []string{id, binding} {
-		// The last response was lost, so the controller requests the deletion again.
+		// The controller repeats the last request to delete, because its response was lost.
 		if got, want := state.changes(id), []string{"PUT 202", "DELETE 202", "PUT 202", "DELETE 202", "DELETE 202"}; !slices.Equal(got, want) {
 			t.Errorf("the requests are %q, want %q", got, want)
 		}
 	}
 }
 
-// checkFailure checks that the resources left behind by a failed provision request are deleted.
+// checkFailure checks that the remaining resources of a failed provision request are deleted.
 func (b *queueBroker) checkFailure(t *testing.T, c *kit.Cluster) {
 	id := b.order(t, c, "full", "{fail: true}")
 	wait(c, "serviceinstance/full", "{.status.lastConditionState} {.status.orphanMitigationInProgress} {.status.deprovisionStatus}", "Failed false Succeeded")

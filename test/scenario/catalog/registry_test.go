@@ -41,7 +41,7 @@ func bundleRegistry(t *testing.T, c *kit.Cluster, names ...string) (host string)
 	return listener.Addr().String()
 }
 
-// configureRegistries changes the broker's registries until the test ends.
+// configureRegistries changes the settings for the bundle broker's registries until the test ends.
 func configureRegistries(t *testing.T, c *kit.Cluster, registries string) {
 	t.Helper()
 	before, err := os.ReadFile(c.MasterFile())
@@ -105,7 +105,7 @@ registries:
 	for _, class := range []string{"listed-apb", "first-apb", "own-apb", "a-b-apb", "b-apb"} {
 		relist(c, class)
 	}
-	// The secret contains a parameter of one of the bundles, which users then cannot set.
+	// The secret sets one of the bundle's parameters, so users cannot set this parameter.
 	for bundle, want := range map[string]string{"own-apb": "", "first-apb": "count"} {
 		if got := c.OC("get", "bundles.automationbroker.io", "-n", broker, "-o", `jsonpath={.items[?(@.spec.fqName=="`+bundle+`")].spec.plans[*].parameters[*].name}`); got != want {
 			t.Errorf("the parameters of %s are %q, want %q", bundle, got, want)
@@ -117,7 +117,7 @@ registries:
 			t.Errorf("the broker offers %s: %s", class, classes)
 		}
 	}
-	// The cluster's registry serves the image.
+	// The broker must refer to the imported image by its address in the cluster's registry.
 	images := c.OC("get", "bundles.automationbroker.io", "-n", broker, "-o", `jsonpath={range .items[*]}{.spec.fqName} {.spec.image}{"\n"}{end}`)
 	if !strings.Contains(images, "listed-apb docker-registry.default.svc:5000/"+broker+"/listed-team-listed-apb@sha256:") {
 		t.Errorf("the images are\n%s", images)

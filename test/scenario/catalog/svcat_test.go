@@ -16,10 +16,11 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// exchange is a request from svcat, with the parts of the response that svcat needs.
+// exchange is a request that svcat sends, and the values that svcat needs from the response.
 type exchange struct {
 	command, method, path string
-	// body is the request body, or a merge patch for the last response if patches is set.
+	// body is the request body. If patches is set, it is a merge patch to apply to the last
+	// response.
 	body    string
 	patches bool
 	code    int
@@ -27,13 +28,13 @@ type exchange struct {
 }
 
 // want is the expected value at a JSONPath. An empty value matches any value. If repeat is set, the
-// request is repeated until the response contains the value.
+// test repeats the request until the response contains the value.
 type want struct {
 	path, value string
 	repeat      bool
 }
 
-// exchanges reads a file such as testdata/svcat.txt.
+// exchanges parses a file in the format of testdata/svcat.txt.
 func exchanges(t *testing.T, file string, variables *strings.Replacer) (all []exchange) {
 	t.Helper()
 	content, err := os.ReadFile(file)
@@ -68,7 +69,7 @@ func exchanges(t *testing.T, file string, variables *strings.Replacer) (all []ex
 	return all
 }
 
-// check returns an error if a response does not contain a value that svcat needs.
+// check returns an error if the response does not have the expected value.
 func (w want) check(response []byte) error {
 	var object any
 	if err := json.Unmarshal(response, &object); err != nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// step is one command in a session. want must occur in its output, or in the error if the command
-// must fail.
+// step is one command in a session. Its output must contain want. If fails is set, the command must
+// fail, and its error must contain want.
 type step struct {
 	command string
 	want    string
 	fails   bool
 }
 
-// run runs the steps in order. NS in a command or text is replaced with the test's namespace.
+// run runs the steps in order. It replaces NS in a step with the test's namespace.
 func run(t *testing.T, c *kit.Cluster, steps []step) {
 	t.Helper()
 	for _, step := range steps {

@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// schema1 is an ImageStreamMapping for an image with a Docker schema 1 manifest, which registries
-// stored before 2017. The image's name is the digest of the text that Docker signed.
+// schema1 is an ImageStreamMapping for an image with a Docker schema 1 manifest, the format that
+// registries stored before 2017. The image's name is the digest of the text that Docker signed.
 const schema1 = `apiVersion: image.openshift.io/v1
 kind: ImageStreamMapping
 metadata: {name: old}
@@ -20,8 +20,8 @@ image:
   dockerImageMetadata: {kind: DockerImage, apiVersion: "1.0", Id: "", Config: {Entrypoint: [enter]}}
 `
 
-// TestCommandsPrintOutputOf311 runs commands in order, in the forms that OpenShift 3.11's client
-// accepts. NS in a command or text is replaced with the test's namespace.
+// TestCommandsPrintOutputOf311 runs commands in order, in the forms that the OpenShift 3.11 client
+// accepts. It replaces NS in a command or text with the test's namespace.
 func TestCommandsPrintOutputOf311(t *testing.T) {
 	c := kit.Shared(t)
 	mapping := filepath.Join(t.TempDir(), "mapping.yaml")

@@ -30,8 +30,8 @@ var former = []string{
 	"{kind: RoleBindingRestriction, metadata: {name: users}, spec: {userrestriction: {users: [joe], groups: [], labels: null}}}",
 }
 
-// mapper uses discovery to find the paths for kinds, as kubectl, oc and Helm do. aggregated selects
-// the discovery format that clients request since Kubernetes 1.26.
+// mapper maps kinds to paths with discovery, as kubectl, oc and Helm do. aggregated selects the
+// discovery format that clients have requested since Kubernetes 1.26.
 func mapper(t *testing.T, c *kit.Cluster, aggregated bool) meta.RESTMapper {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(c.Config)
@@ -110,8 +110,8 @@ func TestShortNamesPreferKubernetesGroups(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Garbage collection, namespace deletion and quotas require that a resource supports these
-	// verbs.
+	// Garbage collection, namespace deletion and quotas process every resource that supports these
+	// verbs, so the aliases must not support them.
 	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"list"}}, resources) {
 		for _, resource := range list.APIResources {
 			if list.GroupVersion == "v1" && (strings.HasPrefix(resource.Name, "oapi-") || resource.Kind == "Route") {
@@ -121,8 +121,8 @@ func TestShortNamesPreferKubernetesGroups(t *testing.T) {
 	}
 }
 
-// TestOpenAPIOfEveryGroupIsServed checks that the OpenAPI v2 document, which clients before
-// Kubernetes 1.27 read, contains OpenShift's groups.
+// TestOpenAPIOfEveryGroupIsServed checks that OpenShift's groups are in the OpenAPI v2 document,
+// which clients before Kubernetes 1.27 use.
 func TestOpenAPIOfEveryGroupIsServed(t *testing.T) {
 	c := kit.Shared(t)
 	c.WaitFor("OpenAPI 2", func(ctx context.Context) error {

@@ -19,8 +19,8 @@ const (
 	constraintResource = "securitycontextconstraints"
 )
 
-// snapshot returns the content of all objects of a resource, keyed by name. The order of rules is
-// not significant.
+// snapshot returns the content of all objects of a resource, keyed by name. It ignores the order of
+// rules.
 func snapshot(t *testing.T, c *kit.Cluster, resource string) map[string]string {
 	t.Helper()
 	var list struct{ Items []map[string]any }
@@ -44,7 +44,8 @@ func snapshot(t *testing.T, c *kit.Cluster, resource string) map[string]string {
 	return objects
 }
 
-// unremovable contains the prefixes of roles that the platform's components need in order to work.
+// unremovable contains the name prefixes of roles without which the platform's components cannot
+// work.
 var unremovable = []string{"system:controller:", "system:kube-", "system:node", "system:slipway-", "system:public", "system:discovery"}
 
 func TestReconciliationRestoresDefaultsOfNewCluster(t *testing.T) {
@@ -64,7 +65,7 @@ func TestReconciliationRestoresDefaultsOfNewCluster(t *testing.T) {
 	c.OC("adm", "policy", "reconcile-cluster-role-bindings", "--confirm")
 	c.OC("adm", "policy", "reconcile-sccs", "--confirm")
 	for resource, want := range before {
-		// Wait, because a controller fills in the aggregated roles.
+		// Wait until a controller has filled in the aggregated roles.
 		c.WaitFor("defaults of "+resource, func(context.Context) error {
 			if diff := cmp.Diff(want, snapshot(t, c, resource)); diff != "" {
 				return fmt.Errorf("-new cluster +now:\n%s", diff)

@@ -157,7 +157,7 @@ func TestStoredTokensCanBeUpdatedUnchanged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// `oc adm migrate storage` sends each object back unchanged.
+	// `oc adm migrate storage` updates each object without a change.
 	raw, err := c.Client.CoreV1().RESTClient().Put().AbsPath(path+"/"+name).SetHeader("Content-Type", "application/json").Body(data).DoRaw(t.Context())
 	if err != nil {
 		t.Errorf("update without a change: %v: %s", err, raw)
@@ -206,11 +206,12 @@ func TestListsOfTagsMatchFieldSelectors(t *testing.T) {
 }
 
 // TestSecretsOfNewProject checks the number of secrets that docs/compat.md implies: each of three
-// service accounts has a token and the registry credentials for that token. In OpenShift 3.11, each
+// service accounts has a token, and registry credentials with that token. In OpenShift 3.11, each
 // account had a second token.
 func TestSecretsOfNewProject(t *testing.T) {
 	c := kit.Shared(t)
-	// Upstream counts a secret that is created at the same time as the quota only minutes later.
+	// Wait for the secrets before creating the quota, because upstream counts a secret that is
+	// created at the same time as the quota only minutes later.
 	c.WaitFor("six secrets", func(context.Context) error {
 		names, err := c.TryOC("get", "secrets", "-o", "name")
 		if number := len(strings.Fields(names)); err == nil && number != 6 {

@@ -1,6 +1,6 @@
-// On all pages and dialogs, in both themes, axe reports no violation. Every page and dialog fits on
-// a small screen. Each run checks one part: the pages of a project, the pages of the cluster, or the
-// dialogs and menus.
+// Checks that axe reports no violation on any page or dialog in either theme, and that every page
+// and dialog fits on a small screen. Each run checks one part: a project's pages, the cluster's
+// pages, or the dialogs and menus.
 import { address, check, expect, logIn, open, shoot, travel } from './browser.mjs';
 
 const [part, project, node] = process.argv.slice(2);
@@ -239,7 +239,7 @@ await open(async (page) => {
   const heading = (name) => page.getByRole('heading', { name, level: 1, exact: true });
   const load = (path) => page.goto(`${address}/console${path}`);
   const missing = [];
-  // If a page is not shown, the flow continues, and reports all missing pages at the end.
+  // If a page is not displayed, the flow continues, and reports all missing pages at the end.
   const visit = async (name, path, show, { isPublic, close } = {}) => {
     try {
       if (isPublic) {

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// browser is a browser that does not run scripts.
+// browser sends requests as a browser does, but does not run scripts.
 type browser struct {
 	s      *site
 	client *http.Client
@@ -62,7 +62,7 @@ func (b *browser) send(method, path string, form url.Values, pairs ...string) re
 
 var hidden = regexp.MustCompile(`name="(csrf|then)" value="([^"]*)"`)
 
-// logIn logs in a user through the OAuth server's forms. It returns the CSRF value for later
+// logIn logs in the developer through the OAuth server's forms. It returns the CSRF value for later
 // requests.
 func (b *browser) logIn() (csrf string) {
 	b.s.t.Helper()
@@ -229,7 +229,7 @@ func TestPagesAllowNoForeignCode(t *testing.T) {
 	}
 }
 
-// trap contains a template, pods and a build, which other users open with their own permissions.
+// trap contains a template, pods and a build that an attacker creates for other users to open.
 const trap = `
 apiVersion: template.openshift.io/v1
 kind: Template

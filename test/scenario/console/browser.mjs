@@ -1,4 +1,4 @@
-// The browser of the tests: the distribution's Chromium, controlled by the Playwright of the
+// Controls the tests' browser: the distribution's Chromium, with the Playwright version in the
 // console's lock file.
 import { createRequire } from 'node:module';
 import { mkdirSync, readFileSync } from 'node:fs';
@@ -103,8 +103,7 @@ const axe = readFileSync(web.resolve('axe-core/axe.min.js'), 'utf8');
  * rules about colors.
  */
 async function violationsOf(page, onlyColors) {
-  // evaluate can run the script even though the page's content security policy rejects other
-  // scripts.
+  // evaluate can run the script although the page's content security policy rejects other scripts.
   if (!(await page.evaluate(() => 'axe' in window))) {
     await page.evaluate(axe);
   }
@@ -148,7 +147,7 @@ export async function check(page, name, close) {
   await loaded(page);
   await still(page);
   for (const theme of ['light', 'dark']) {
-    const isDark = theme === 'dark'; // the themes differ only in colors
+    const isDark = theme === 'dark'; // the themes differ only in their colors
     await page.evaluate((dark) => document.documentElement.classList.toggle('pf-v6-theme-dark', dark), isDark);
     await shoot(page, isDark ? `${name}-dark` : name);
     found.push(...(await violationsOf(page, isDark)).map((violation) => `${name} (${theme}): ${violation}`));

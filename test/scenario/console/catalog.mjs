@@ -46,8 +46,8 @@ await open(async (page, context) => {
   await card.getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
   await card.getByRole('link', { name: /^http:\/\/static-page/ }).waitFor();
 
-  // A link fills in the form. If the user creates the same template again, the server rejects all
-  // objects.
+  // A link can fill in the form. If the user creates the same template again, the server rejects
+  // all objects.
   await page.goto(`${address}/console/create?template=static-page&templateParamsMap=${encodeURIComponent('{"GREETING":"Hello from a link"}')}`);
   await page.locator('#field-project').selectOption(project);
   expect((await page.getByLabel('Greeting').inputValue()) === 'Hello from a link', 'the form does not have the value of the link');
@@ -60,7 +60,7 @@ await open(async (page, context) => {
   await page.locator('#builder-uri').fill('no address');
   await page.getByText('Enter an address that git accepts').waitFor();
 
-  // The server reads a repository, and lists the builders that support its language. It does not
+  // The server detects a repository's language, and lists the builders that support it. It does not
   // connect to its own network.
   await page.goto(`${address}/console/catalog?project=${project}`);
   await page.getByRole('button', { name: 'Build from Git' }).click();
@@ -122,7 +122,7 @@ await open(async (page, context) => {
   const heading = application.getByRole('heading', { name: 'Built from source' });
   for (let attempt = 1; !(await isSoonVisible(heading)); attempt++) {
     expect(attempt < maxReloads, 'the route does not lead to the application');
-    await application.reload(); // routers know the pods of a route later than the overview
+    await application.reload(); // routers receive a route's pods later than the overview does
   }
 
   // Another application runs the same image, from its image stream.
@@ -136,7 +136,7 @@ await open(async (page, context) => {
   await page.getByRole('link', { name: 'Continue to the overview' }).click();
   await page.getByRole('region', { name: 'copy', exact: true }).getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
 
-  // A shell in the pod shows the same page.
+  // A shell in the pod prints the same page.
   await page.goto(`${root}/deploymentconfigs.apps.openshift.io/site/pods`);
   await page.getByRole('link', { name: /^site-1-/ }).click();
   await page.getByRole('link', { name: 'Terminal', exact: true }).or(page.getByRole('tab', { name: 'Terminal', exact: true })).click();
@@ -147,6 +147,7 @@ await open(async (page, context) => {
 
   await page.getByRole('link', { name: 'Quota and limits' }).click();
   await page.getByText(/^[1-9]\d* of 20$/).waitFor();
-  // The server does not connect to its own network on behalf of a user. All host names of routes
-  // lead to the cluster. A router responds with 503 until it knows the pods of a route.
+  // The browser reports these statuses because the server does not connect to its own network on
+  // behalf of a user, and because a router responds with 503 until it has received a route's pods.
+  // The argument makes all routes' host names resolve to the cluster.
 }, { expected: /status of 50[23]/, args: [`--host-resolver-rules=MAP * ${new URL(address).hostname}`] });

@@ -13,7 +13,7 @@ await open(async (page, context) => {
   await page.getByRole('heading', { name: node, level: 1 }).waitFor();
   const cockpit = page.getByRole('link', { name: 'Open the web interface of the host' });
   expect((await cockpit.getAttribute('href')) === 'https://node.example.com:9090/', 'the node has no link to Cockpit');
-  await page.getByRole('row', { name: /^cpu .*[^-]$/ }).waitFor(); // the last column is the usage
+  await page.getByRole('row', { name: /^cpu .*[^-]$/ }).waitFor(); // the last cell is the usage
   await page.getByRole('heading', { name: 'Conditions' }).waitFor();
   await check(page, 'node');
   await page.getByRole('tab', { name: 'Pods' }).or(page.getByRole('link', { name: 'Pods', exact: true })).click();
@@ -80,7 +80,7 @@ await open(async (page, context) => {
   const removed = page.getByRole('grid', { name: 'Images that pruning would remove' }).or(page.getByRole('table', { name: 'Images that pruning would remove' }));
   await removed.getByRole('row', { name: new RegExp(`sha256:111111111111.*${project}/app:latest.*3\\.0 MiB`) }).waitFor();
   await check(page, 'image-usage');
-  // As with the command, the preview lists no images while a reference cannot be parsed.
+  // As with the command, the preview lists no images if a reference cannot be parsed.
   const request = (method, path, body) =>
     page.evaluate(
       async ([verb, target, content]) => {
@@ -119,7 +119,7 @@ await open(async (page, context) => {
   await page.getByRole('button', { name: project, exact: true }).waitFor();
   await check(page, 'cluster-quota');
 
-  // The administrator creates an object of the cluster, and deletes it.
+  // The administrator creates a cluster-scoped object, and deletes it.
   await page.goto(`${cluster}/groups.user.openshift.io`);
   await page.getByRole('button', { name: 'Create Group' }).click();
   const editor = page.getByRole('textbox', { name: 'YAML editor' });
@@ -149,5 +149,5 @@ await open(async (page, context) => {
   await page.getByRole('button', { name: 'Search', exact: true }).click();
   await page.getByRole('row', { name: /developer create pods\/eviction .*429/ }).first().waitFor();
   await check(page, 'audit');
-  // The disruption budget rejects an eviction.
+  // The API server returns this status when the disruption budget prevents an eviction.
 }, { expected: /status of 429/ });

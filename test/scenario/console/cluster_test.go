@@ -42,7 +42,7 @@ func TestUserObservesAndControlsApplication(t *testing.T) {
 	}
 	s.Apply(drawn)
 	s.OC("start-build", "deliver")
-	// These annotations are the same as those set by the Jenkins plugin.
+	// The Jenkins plugin sets these annotations.
 	s.OC("annotate", "build/deliver-1",
 		`openshift.io/jenkins-status-json={"stages": [{"name": "Compile", "status": "SUCCESS", "durationMillis": 72000},
 			{"name": "Release", "status": "PAUSED_PENDING_INPUT", "durationMillis": 900, "pauseDurationMillis": 800}]}`,
@@ -57,7 +57,7 @@ func TestUserObservesAndControlsApplication(t *testing.T) {
 	}
 }
 
-// drained contains pods that a drain handles differently, and an egress firewall.
+// drained contains pods that a drain handles in different ways, and an egress firewall.
 const drained = `
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -92,8 +92,8 @@ spec:
   - {type: Deny, to: {cidrSelector: 0.0.0.0/0}}
 `
 
-// drawn contains an object of each kind that the console draws. The jenkins service represents a
-// Jenkins server to which the pipeline builds belong.
+// drawn contains an object of each kind that the console draws. The jenkins service represents the
+// Jenkins server that runs the pipeline builds.
 const drawn = `
 apiVersion: route.openshift.io/v1
 kind: Route

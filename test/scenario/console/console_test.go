@@ -1,4 +1,4 @@
-// Package console tests on a real cluster that users can work with the web console, and that
+// Package console tests on a real cluster that users can work with the web console and that
 // attackers cannot misuse it. Users work with a browser on a separate machine (kit.Play). Each user
 // flow is a script in this folder: a Playwright script for Chromium, or a Puppeteer script for
 // Firefox, which Playwright cannot drive. Attackers send requests without a browser.
@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// site is a cluster's console.
+// site is a cluster's web console.
 type site struct {
 	*kit.Cluster
 	t   *testing.T

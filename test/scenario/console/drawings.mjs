@@ -1,4 +1,4 @@
-// A user views the connections between the parts of an application, and controls the parts.
+// A user views the connections between an application's objects, and changes the objects.
 import { readFileSync } from 'node:fs';
 import { address, check, expect, logIn, open, shoot } from './browser.mjs';
 

@@ -22,7 +22,7 @@ await open(async (page) => {
   await page.getByText('The text has 2 problems').waitFor();
   const unknown = page.getByRole('button', { name: /^Line \d+: The field spec\.selectors does not exist\.$/ });
   await page.getByRole('button', { name: /^Line \d+: spec\.healthCheckNodePort must be a whole number\.$/ }).waitFor();
-  // The click has scrolled the long line of an annotation.
+  // Undo the horizontal scrolling of the click on an annotation's long line.
   await page.locator('.cm-scroller').evaluate((element) => element.scrollTo({ left: 0 }));
   await check(page, 'yaml-problems');
 
@@ -38,7 +38,7 @@ await open(async (page) => {
   const option = page.getByRole('option', { name: /^publishNotReadyAddresses/ });
   await option.waitFor();
   expect((await page.getByRole('option', { name: /^ports/ }).count()) === 0, 'a field that exists is offered');
-  await option.click(); // the editor ignores keys for a moment after it has opened the list
+  await option.click(); // the editor ignores keys for a moment after it opens the list
   await page.keyboard.type('t');
   await page.getByRole('option', { name: 'true' }).click();
   await page.locator('.cm-line', { hasText: /^  publishNotReadyAddresses: true$/ }).waitFor();
@@ -63,7 +63,9 @@ await open(async (page) => {
   await page.getByRole('textbox', { name: 'YAML editor' }).fill('apiVersion: route.openshift.io/v1\nkind: Route\nmetadata: {name: typed}\nspec:\n  path: /a\n');
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('button', { name: 'Line 5: The field spec.to is missing.' }).waitFor();
-  await page.reload(); // When Chromium replaces marked text, it adds styles, which the policy rejects
+  // Discard the marked text, because Chromium adds styles when marked text is replaced, and the
+  // policy rejects styles.
+  await page.reload();
   await page.getByRole('textbox', { name: 'YAML editor' }).fill(config);
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByText('The text has a problem').waitFor();

@@ -12,7 +12,7 @@ func TestUserEditsWorkloadsAndTakesSnapshotInForms(t *testing.T) {
 	s := siteOf(t, kit.SharedIn(t, "bakery"))
 	s.application()
 	s.Apply(strings.ReplaceAll(edited, "IMAGE", kit.ToolsImage))
-	// The class is created shortly after the cluster is ready.
+	// Wait for the class, which is created shortly after the cluster is ready.
 	s.WaitFor("class of snapshots", func(context.Context) error {
 		_, err := s.TryOC("get", "volumesnapshotclass", "slipway-local")
 		return err
@@ -49,14 +49,14 @@ func TestUserEditsWorkloadsAndTakesSnapshotInForms(t *testing.T) {
 	if got := s.OC("get", "pvc/restored", "-o", "jsonpath={.spec.dataSource.kind} {.spec.dataSource.name}"); got != "VolumeSnapshot kept" {
 		t.Errorf("the data source of the claim is %q", got)
 	}
-	// The snapshot cannot be deleted until it has been restored to the claim. No pod uses the
-	// claim, so delete the claim first.
+	// Delete the claim first. Otherwise, the snapshot could not be deleted until it has been
+	// restored to the claim, which does not happen because no pod uses the claim.
 	s.OC("delete", "pvc/restored", "--timeout=1m")
 	s.OC("delete", "volumesnapshot/kept", "--timeout=1m")
 }
 
-// edited contains a DeploymentConfig, a claim whose volume exists, and the permission to create
-// snapshots, which the project roles do not include.
+// edited contains a DeploymentConfig, a claim whose volume exists, and a role that allows creating
+// snapshots, because the project roles do not allow it.
 const edited = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role

@@ -53,8 +53,8 @@ async function flow(page) {
 
   await page.goto(`${address}/console/project/${project}/import`);
   await page.locator('.console-editor >>> .cm-content').click();
-  // The editor adds closing brackets to typed text. In Firefox, a script can insert a whole text
-  // only in this way.
+  // In Firefox, a script can insert a whole text only with this command. Typed text would be
+  // changed, because the editor adds closing brackets.
   await page.evaluate((content) => document.execCommand('insertText', false, content), JSON.stringify(manifest));
   await click('Check');
   await see('The server accepts it.');

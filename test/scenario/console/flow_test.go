@@ -175,7 +175,7 @@ func TestPagesAreAccessible(t *testing.T) {
 	}
 }
 
-// createUser creates a user with the password that logIn in browser.mjs enters.
+// createUser creates a user with the password that logIn in browser.mjs uses.
 func (s *site) createUser(name string) {
 	s.t.Helper()
 	if result := s.SlipwayWithInput("any\n", "htpasswd", "set", name); result.Code != 0 {
@@ -183,8 +183,8 @@ func (s *site) createUser(name string) {
 	}
 }
 
-// newProject returns a name that begins with base for a project that a flow creates. The test
-// deletes the project.
+// newProject returns a name that begins with base, for a project that a flow creates. newProject's
+// cleanup deletes the project.
 func (s *site) newProject(base string) string {
 	name := base + "-" + rand.String(5)
 	s.t.Cleanup(func() {
@@ -210,7 +210,7 @@ metadata: {name: pods}
 spec: {hard: {pods: 20}}
 `
 
-// quota contains a ResourceQuota that the application's only service uses up, and a LimitRange.
+// quota contains a ResourceQuota, which the application's only service uses up, and a LimitRange.
 const quota = `
 apiVersion: v1
 kind: ResourceQuota
@@ -236,7 +236,7 @@ spec:
       containers: [{name: greedy, image: IMAGE, resources: {limits: {memory: 2Gi}}}]
 `
 
-// followed contains an object of each kind that has a log, and a pod that cannot be scheduled.
+// followed contains an object of each kind that has logs, and a pod that cannot be scheduled.
 const followed = `
 apiVersion: v1
 kind: Service

@@ -81,7 +81,8 @@ await open(async (page) => {
   await page.locator('#object-name').fill('front');
   await create.click();
   await page.getByRole('heading', { name: 'front', level: 1 }).waitFor();
-  await page.locator('dl > div', { hasText: /^ReferenceDeployment\/front$/ }).waitFor(); // a column of the server
+  // The server provides this column.
+  await page.locator('dl > div', { hasText: /^ReferenceDeployment\/front$/ }).waitFor();
   await edit('Edit autoscaler', 'Maximum number of pods', '5');
   const scaler = await read(`/apis/autoscaling/v2/namespaces/${project}/horizontalpodautoscalers/front`);
   expect(scaler.spec.scaleTargetRef.name === 'front' && scaler.spec.maxReplicas === 5, JSON.stringify(scaler.spec));
@@ -95,7 +96,7 @@ await open(async (page) => {
   const workload = await read(`/apis/apps/v1/namespaces/${project}/deployments/front`);
   expect(JSON.stringify(workload.spec.template.spec.containers[0].env) === '[{"name":"GREETING","value":"hello"}]', JSON.stringify(workload.spec.template.spec));
 
-  // The user reverts this change.
+  // The user reverts the change.
   await page.getByRole('link', { name: 'History' }).or(page.getByRole('tab', { name: 'History' })).click();
   await page.getByRole('button', { name: 'Roll back to revision 1' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Roll back', exact: true }).click();

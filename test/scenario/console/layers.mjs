@@ -1,5 +1,5 @@
-// A user with the role view views the layers of a tag's images. The console does not offer what the
-// user may not do.
+// A user with the view role views the layers of a tag's images. The console does not offer actions
+// that the user is not allowed to perform.
 import { address, expect, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -28,7 +28,8 @@ await open(async (page) => {
   await absent('link', 'Files');
   await absent('tab', 'Terminal');
   await absent('button', 'Actions');
-  // The tab Logs appears when the permissions are loaded. Links within the console keep them.
+  // The Logs tab appears when the permissions have been loaded. Links within the console keep the
+  // permissions.
   await page.goBack();
   await page.getByRole('link', { name: /^front-/ }).waitFor();
   await absent('button', 'Create Pod');

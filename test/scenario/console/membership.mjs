@@ -5,7 +5,7 @@ const [project] = process.argv.slice(2);
 
 await open(async (page, context) => {
   await logIn(page, 'developer', `/console/project/${project}/overview`);
-  // The overview contains the reason why pods of a deployment cannot be created.
+  // The overview displays the reason why a deployment's pods cannot be created.
   await page.getByRole('list', { name: 'Needs attention' }).getByText(/greedy: Pods cannot be created: .*maximum memory usage per Container is 1Gi/).waitFor();
   await page.getByRole('link', { name: 'Membership' }).click();
   await page.getByRole('tab', { name: /^Users \(1\)/ }).waitFor();
@@ -13,7 +13,7 @@ await open(async (page, context) => {
   await page.locator('#member-role').selectOption({ label: 'edit' });
   await page.getByRole('button', { name: 'Add role' }).click();
   await page.getByRole('tab', { name: /^Users \(2\)/ }).waitFor();
-  // Another window immediately shows this change, and later changes in the first window.
+  // Another window immediately displays this change, and later changes in the first window.
   const other = await context.newPage();
   await other.goto(`${address}/console/project/${project}/membership`);
   await other.getByRole('button', { name: 'Remove role edit from ann' }).waitFor();

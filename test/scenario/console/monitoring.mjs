@@ -14,7 +14,8 @@ await open(async (page) => {
   await logIn(page, 'developer', `/console/project/${project}/overview`);
   await page.getByRole('region', { name: 'front' }).getByRole('img', { name: '1 pod: 1 ready' }).waitFor();
 
-  // The overview shows objects without a rollout, builds, and what oc status reports.
+  // The overview displays objects without a rollout, builds, and the problems that oc status
+  // reports.
   const warnings = page.getByRole('list', { name: 'Needs attention' });
   await warnings.getByText(/stuck: It has no node: /).first().waitFor();
   await page.getByRole('region', { name: 'stuck', exact: true }).getByText('Pending').waitFor();
@@ -72,7 +73,7 @@ await open(async (page) => {
   await page.getByRole('heading', { name: 'Stateful Sets', level: 1 }).waitFor();
   await page.getByRole('link', { name: 'db', exact: true }).waitFor();
 
-  // One page shows the logs and events of all objects.
+  // A single page displays the logs and events of all objects.
   await page.getByRole('link', { name: 'Monitoring' }).click();
   await page.getByRole('heading', { name: 'Monitoring', level: 1 }).waitFor();
   const logs = page.getByRole('region', { name: 'Logs' });

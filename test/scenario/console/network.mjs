@@ -10,7 +10,7 @@ await open(
     await logIn(page, 'developer', '/console/projects');
     await page.getByRole('heading', { name: 'Projects', level: 1 }).waitFor();
 
-    // The first request for each address fails, except requests for the page itself, which browsers
+    // The first request for each URL fails, except the requests for the page itself, which browsers
     // repeat.
     const aborted = new Set();
     const isSpared = (request) => request.isNavigationRequest() || request.url().endsWith('/boot.js');
@@ -35,7 +35,7 @@ await open(
     await card.getByRole('button', { name: 'Add a pod to front' }).click();
     await card.getByRole('img', { name: '2 pods: 2 ready' }).waitFor();
 
-    // Pages and tabs that are loaded now also have their styles.
+    // Pages and tabs that are loaded later must also have their styles.
     await page.getByRole('button', { name: 'Builds' }).click();
     await page.getByRole('link', { name: 'Build Configs' }).click();
     await page.getByRole('link', { name: 'waits' }).click();
@@ -48,7 +48,7 @@ await open(
     const assets = [...aborted].filter((key) => key.includes('/assets/'));
     expect(assets.some((key) => key.endsWith('.css')) && assets.some((key) => key.endsWith('.js')), `the test aborts only ${assets}`);
 
-    // The user decides whether to repeat a request that could have its effect twice.
+    // The user decides whether to repeat a request that could take effect twice.
     await page.getByRole('button', { name: 'Actions' }).click();
     await page.getByRole('menuitem', { name: 'Start build' }).click();
     await page.getByText('Start build: not confirmed').waitFor();
@@ -60,7 +60,7 @@ await open(
     await page.getByRole('link', { name: 'waits-1' }).waitFor();
     expect((await page.getByRole('link', { name: /^waits-/ }).count()) === 1, 'the console repeated the start of a build');
 
-    // If the console cannot be loaded, the page shows a message.
+    // If the console cannot be loaded, the page displays a message.
     await context.unroute('**/console/**');
     await context.route('**/console/{boot.js,assets/**}', (route) => route.abort('connectionclosed'));
     await page.goto(`${root}/overview`);

@@ -1,6 +1,7 @@
-// Two people work on the same objects at the same time, each in their own browser. Each sees the
-// changes of the other. If both edit, the second to save sees the conflict and keeps what they
-// typed. The logout of one does not end the session of the other.
+// Two people work on the same objects at the same time, each in their own browser. Each person's
+// browser displays the other person's changes. If both edit an object, the second person to save is
+// shown the conflict and keeps their input. A person's logout does not end the other person's
+// session.
 import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -34,13 +35,13 @@ await withBoth(async (page, other) => {
   await logIn(other, 'ann', `${root}/configmaps/menu/yaml`);
   await Promise.all([page, other].map((window) => line(window, 'soup: tomato').waitFor()));
 
-  // Ann only looks: her editor shows what the developer saves.
+  // Ann does not edit, so her editor displays the text that the developer saves.
   await add(page, 'soup: tomato', '  dessert: cake');
   await save(page).click();
   await page.getByText('Saved.').waitFor();
   await line(other, 'dessert: cake').waitFor();
 
-  // Both edit. The developer saves first.
+  // Both people edit the text. The developer saves first.
   await add(other, 'soup: tomato', '  bread: rye');
   await add(page, 'soup: tomato', '  fish: trout');
   await save(page).click();
@@ -54,7 +55,7 @@ await withBoth(async (page, other) => {
   expect((await line(other, 'fish: trout').count()) === 0, "the developer's change is in Ann's editor");
   expect((await line(page, 'bread: rye').count()) === 0, "Ann's change is stored");
 
-  // Both change the same fields in a dialog.
+  // Both people change the same fields in a dialog.
   await edit(page, '96Mi');
   await edit(other, '64Mi');
   await save(page.getByRole('dialog')).click();

@@ -42,7 +42,7 @@ await open(async (page, context) => {
   await page.getByRole('button', { name: 'Create', exact: true }).click();
   await page.getByRole('heading', { name: 'Nothing runs in this project yet' }).waitFor();
 
-  // Another window imports an application. This window shows it without a reload.
+  // Another window imports an application. This window displays the application without a reload.
   const other = await context.newPage();
   await other.goto(`${address}/console/project/${project}/import`);
   await other.getByRole('textbox', { name: 'YAML editor' }).fill(manifest);

@@ -10,8 +10,9 @@ import (
 	"path/filepath"
 )
 
-// repository returns the URL of a Git repository with the given files, on a machine other than the
-// cluster's. If password is not empty, the server requires it and the user name ann.
+// repository serves a Git repository with the given files, on a different machine than the
+// cluster's. It returns the repository's URL. If password is not empty, clients must log in as
+// "ann" with the password.
 func (s *site) repository(password string, files map[string]string) string {
 	s.t.Helper()
 	root := s.t.TempDir()

@@ -63,7 +63,8 @@ await open(async (page) => {
   await page.getByText('Scheduled').first().waitFor();
   await shoot(page, 'events');
 
-  // The controller can change the object's status at the same time.
+  // Edit and save the YAML, although the controller might change the object's status at the same
+  // time.
   await page.goto(`${root}/deployments.apps/front/yaml`);
   await page.locator('.cm-line', { hasText: /^  name: front$/ }).first().click();
   await page.keyboard.press('End');
@@ -91,7 +92,7 @@ await open(async (page) => {
   await page.reload();
   await page.locator('html.pf-v6-theme-dark').waitFor();
 
-  // If the user may not see a page, the page lists users who can grant access.
+  // If the user is not allowed to view a page, the page lists the users who can grant access.
   await page.goto(`${address}/console/project/kube-system/secrets`);
   await page.getByText('You do not have permission to see this').waitFor();
   await page.getByText('An administrator of project kube-system can grant it to you.').waitFor();

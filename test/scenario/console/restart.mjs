@@ -43,7 +43,7 @@ await open(async (page, context) => {
   await problem.waitFor();
   await shoot(page, 'interrupted');
 
-  // The console repeats a request that received no response, also after the master is available
+  // The console repeats a request that received no response, even after the master is available
   // again.
   await form.locator('#input-username').fill('ann');
   await form.locator('#input-password').fill('secret');
@@ -75,5 +75,5 @@ await open(async (page, context) => {
   for (const window of [log, overview, form, dialog, editor]) {
     expect(await window.evaluate(() => window.isFirst), `${window.url()} was loaded again`);
   }
-  // Requests fail while the master is unavailable.
+  // Ignore these errors, because requests fail while the master is unavailable.
 }, { expected: /net::ERR_(CONNECTION_(REFUSED|RESET|CLOSED)|EMPTY_RESPONSE|SOCKET_NOT_CONNECTED|HTTP2)|status of 50[0-9]/ });

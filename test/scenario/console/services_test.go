@@ -36,7 +36,7 @@ func TestUserProvisionsServiceAndEditsBuild(t *testing.T) {
 	s.OC("delete", "serviceinstance/shop-db")
 }
 
-// broker registers a broker whose database service has a required parameter.
+// broker registers a broker that offers a database service with a required parameter.
 func (s *site) broker() *osbtest.Broker {
 	s.t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(s.Distant.String(), "0"))

@@ -1,5 +1,5 @@
 // The session ends while the user types. After a login in another window, the page continues to
-// work. If another user logs in, the page is loaded again.
+// work. If another user logs in, the page is reloaded.
 import { address, check, logIn, open, expect } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -17,7 +17,8 @@ await open(async (page, context) => {
     const status = await page.evaluate(async (value) => (await fetch('/console/logout', { method: 'POST', headers: { 'X-CSRF-Token': value } })).status, csrf);
     expect(status === 204, `the logout returns ${status}`);
     await context.addCookies(cookies.filter((cookie) => cookie.name === '__Host-openshift-console'));
-    // The page can notice the end by itself, and then the prompt hides the button.
+    // Ignore a failed click, because the page might detect the end of the session first, and then
+    // the prompt hides the button.
     await page.getByRole('button', { name: 'Check' }).click({ timeout: 5_000 }).catch(() => undefined);
     await prompt.waitFor();
   };

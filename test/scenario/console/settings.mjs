@@ -1,5 +1,5 @@
-// The console applies its ConfigMap: addresses, extensions with their pages, downloads, links and
-// the timeout. For a pod with a Jolokia agent, it shows the JVM's beans.
+// The console applies the settings in its ConfigMap: URLs, extensions with their pages, downloads,
+// links and the timeout. For a pod with a Jolokia agent, it displays the JVM's beans.
 import { address, check, expect, logIn, open, shoot } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -36,7 +36,7 @@ await open(async (page, context) => {
   });
 
   // After a login at the master's other address, the browser is redirected to the configured
-  // address, and sends all further requests to this address.
+  // address, and sends all further requests to it.
   await logIn(page, 'developer', '/console/command-line');
   await page.getByRole('heading', { name: 'Command line tools', level: 1 }).waitFor();
   expect(page.url() === `${master}/console/command-line`, `the page is ${page.url()}`);
@@ -76,7 +76,8 @@ await open(async (page, context) => {
   await page.getByRole('menuitem', { name: 'Command line tools' }).click();
   await downloads.waitFor();
 
-  // The extension's page uses the API with the user's permissions, and shows why a request fails.
+  // The extension's page uses the API with the user's permissions, and displays the reason if a
+  // request fails.
   await page.goto(`${master}/console/project/${project}/services`);
   const navigation = page.getByRole('navigation', { name: 'Navigation' });
   await navigation.getByRole('link', { name: 'Costs' }).click();
@@ -91,7 +92,7 @@ await open(async (page, context) => {
   await page.getByRole('heading', { name: 'This does not exist', level: 1 }).waitFor();
   expect(sockets.length > 0 && sockets.every((host) => host === new URL(master).host), `the sockets are ${sockets}`);
 
-  // The console shows a JVM's beans and threads. Its requests pass through the API server.
+  // The console displays a JVM's beans and threads. Its requests pass through the API server.
   await page.goto(`${master}/console/project/${project}/pods/front-java`);
   await page.getByText('Running', { exact: true }).first().waitFor();
   await page.getByRole('link', { name: 'Connect' }).click();
@@ -132,5 +133,5 @@ await open(async (page, context) => {
   await page.getByRole('heading', { name: 'Goodbye' }).waitFor();
   await page.goto(`${master}/console/projects`);
   await page.locator('input[name="password"]').waitFor();
-  // The pod's agent does not use TLS, which the console tries first.
+  // The console first tries TLS, which the pod's agent does not use.
 }, { expected: /Content Security Policy|status of 50\d/, args: [`--host-resolver-rules=MAP master.example.com ${server}`] });

@@ -31,8 +31,8 @@ func TestAdministratorConfiguresConsole(t *testing.T) {
 			return nil
 		})
 	}
-	// The other tests in the package need the original settings, so the test waits until they are
-	// restored.
+	// Restore the original settings and wait until they are in effect, because the package's other
+	// tests need them.
 	defer configure(original, false)
 	configure(customized, true)
 	s.play("settings.mjs", s.Namespace)
@@ -53,7 +53,8 @@ extensions:
   properties: {color: teal}
 `
 
-// agent is a pod that responds like a JVM agent as described in Jolokia's specification.
+// agent is a pod that responds like a JVM with a Jolokia agent, according to Jolokia's
+// specification.
 const agent = `
 apiVersion: v1
 kind: ConfigMap

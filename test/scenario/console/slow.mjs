@@ -1,5 +1,5 @@
-// The network is slow. The console shows what it is waiting for, still works, and sends no request
-// twice.
+// The network is slow. The console displays what it is waiting for, remains usable, and sends no
+// request twice.
 import { address, expect, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
@@ -26,7 +26,7 @@ await open(async (page, context) => {
   await card.getByRole('button', { name: 'Add a pod to front' }).click();
   await card.getByRole('img', { name: '2 pods: 2 ready' }).waitFor();
 
-  // A second click while a request is in progress does not create an object twice.
+  // A second click while a request is in progress must not create the object twice.
   await page.goto(`${root}/create/secrets`);
   await page.locator('#object-name').fill('once');
   await page.getByRole('textbox', { name: 'Key 1' }).fill('a');

@@ -1,19 +1,19 @@
-// An administrator determines why a pod with a FlexVolume does not start, and why a
-// claim waits.
+// An administrator finds out why a pod with a FlexVolume does not start, and why a claim waits.
 import { address, check, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
 const failure = /the file server does not respond/;
 
 await open(async (page) => {
-  // The developer may see the project's objects. The pod's page shows the reason why it waits.
+  // The developer is allowed to view the project's objects. The pod's page displays the reason why
+  // it waits.
   await logIn(page, 'developer', `/console/project/${project}/pods/reader`);
   await page.getByRole('heading', { name: 'Why this pod waits' }).waitFor();
   await page.getByText('A volume cannot be mounted').waitFor();
   await page.getByText(failure).first().waitFor();
   await check(page, 'pod-that-waits');
 
-  // So does the page of a claim.
+  // The claim's page displays the reason why the claim waits.
   await page.goto(`${address}/console/project/${project}/persistentvolumeclaims/lost`);
   await page.getByRole('heading', { name: 'Why this claim waits' }).waitFor();
   await page.getByText('A volume cannot be created').or(page.getByText('No volume matches')).first().waitFor();

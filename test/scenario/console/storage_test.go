@@ -31,7 +31,7 @@ func TestAdministratorFindsReasonOfFailedMount(t *testing.T) {
 	s.play("storage.mjs", s.Namespace)
 }
 
-// brokenDriver is a driver whose server does not exist.
+// brokenDriver is a driver that cannot mount, because its file server does not exist.
 const brokenDriver = `#!/bin/sh
 case $1 in
 init) echo '{"status": "Success", "capabilities": {"attach": false}}' ;;

@@ -1,6 +1,6 @@
-// An administrator opens objects that another user prepared: a template that takes over the cluster,
-// pods that take over the node, and a build with forged stages. The user also opens a text that
-// expands to a large object.
+// An administrator opens objects that another user has prepared: a template that would take over
+// the cluster, pods that would take over the node, and a build with forged stages. The
+// administrator also opens a text that expands to a large object.
 import { address, expect, logIn, open, shoot } from './browser.mjs';
 
 const [evil, project] = process.argv.slice(2);

@@ -35,7 +35,7 @@ func TestPodWaitsForAttachment(t *testing.T) {
 	volume := i.OC("get", "pvc", "data", "-o", "jsonpath={.spec.volumeName}")
 	node := i.OC("get", "node", "-o", "jsonpath={.items[0].metadata.name}")
 
-	// An existing snapshot is used unchanged.
+	// The controller must use an existing VolumeAttachment unchanged.
 	handle := i.OC("get", "pv", volume, "-o", "jsonpath={.spec.csi.volumeHandle}")
 	name := fmt.Sprintf("csi-%x", sha256.Sum256([]byte(handle+i.name+node)))
 	i.Apply(fmt.Sprintf("{apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, metadata: {name: %s, labels: {made: by-hand}}, spec: {attacher: %s, nodeName: %s, source: {persistentVolumeName: %s}}}",
@@ -61,7 +61,7 @@ func TestPodWaitsForAttachment(t *testing.T) {
 	i.OC("delete", "pod", "data")
 	i.waitText("the disk is busy", i.attachment(".status.detachError.message")...)
 	i.Apply(pod("data"))
-	// The VolumeAttachment's status field "attached" is no longer reliable.
+	// The deleted VolumeAttachment still reports the volume as attached, so the pod must wait.
 	i.waitEvent("data", "being deleted")
 	i.storage.SetPlan(nil)
 	i.WaitPodRunning("data")
@@ -70,8 +70,8 @@ func TestPodWaitsForAttachment(t *testing.T) {
 	i.waitStorage("no volume remains", func() bool { return len(i.storage.Volumes()) == 0 && i.storage.Attachments() == 0 })
 }
 
-// TestVolumesAreDetachedFromOutOfServiceNode marks a failed node as out of service. Until then, the
-// node keeps its pods and volumes.
+// TestVolumesAreDetachedFromOutOfServiceNode marks a failed node as out of service. Before that,
+// the node keeps its pods and volumes.
 func TestVolumesAreDetachedFromOutOfServiceNode(t *testing.T) {
 	i := install(t, fake.Options{Nodes: []string{"machine-9"}})
 	const lostNode = "lost.example.com"
@@ -90,18 +90,19 @@ func TestVolumesAreDetachedFromOutOfServiceNode(t *testing.T) {
 	i.waitStorage("detached", func() bool { return i.storage.Attachments() == 0 })
 	i.OC("wait", "pod", "data", "--for", "delete", "--timeout", "1m")
 	i.Apply(pod("data"))
-	i.WaitPodRunning("data") // the volume is now attached to another node
+	i.WaitPodRunning("data") // the volume has been attached to another node
 	i.OC("delete", "pod/data", "pvc/data")
 	i.waitStorage("no volume remains", func() bool { return len(i.storage.Volumes()) == 0 })
 }
 
 // TestUpgradeAndLossOfLeader stops the controller, upgrades the nodes, and starts several
-// controller instances. One instance is the leader.
+// controller instances, one of which becomes the leader.
 func TestUpgradeAndLossOfLeader(t *testing.T) {
 	i := install(t, fake.Options{})
 	stop(t, i.controller)
 	i.Apply(i.claim("first", "1Gi"))
-	i.waitEvent("first", "Waiting for a volume") // No controller in the cluster creates the volume.
+	// The cluster itself has no controller that creates the volume.
+	i.waitEvent("first", "Waiting for a volume")
 	stop(t, i.node)
 	if err := i.server.Restart(); err != nil {
 		t.Fatal(err)
@@ -119,7 +120,7 @@ func TestUpgradeAndLossOfLeader(t *testing.T) {
 	if err := leader.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = leader.Wait() // The process was killed.
+	_ = leader.Wait() // Wait returns an error because the process was killed
 	i.OC("delete", "pod/first", "pvc/first")
 	i.waitStorage("the other instance continues", func() bool { return len(i.storage.Volumes()) == 0 && i.storage.Attachments() == 0 })
 	i.waitText("b", "lease", "slipway-csi", "-o", "jsonpath={.spec.holderIdentity}")

@@ -26,7 +26,7 @@ func (i *installation) wait(description string, holds func(string) bool, get ...
 	})
 }
 
-// waitStorage waits for a condition in the driver's storage.
+// waitStorage waits until a condition on the driver's storage holds.
 func (i *installation) waitStorage(description string, holds func() bool) {
 	i.WaitFor(description, func(context.Context) error {
 		if !holds() {
@@ -114,7 +114,7 @@ func TestClaimInUseIsExpanded(t *testing.T) {
 	i.WaitPodRunning("data")
 	i.OC("patch", "pvc", "data", "-p", `{"spec":{"resources":{"requests":{"storage":"2Gi"}}}}`)
 	i.waitText("FileSystemResizePending", "pvc", "data", "-o", "jsonpath={.status.conditions[*].type}")
-	// Change the pod, because the kubelet checks an unchanged pod only once a minute.
+	// Change the pod, because the kubelet checks an unchanged pod only once per minute.
 	i.OC("annotate", "pod", "data", "look=again")
 	i.waitText("2Gi", "pvc", "data", "-o", "jsonpath={.status.capacity.storage}")
 	if got := len(i.storage.Calls("NodeExpandVolume")); got == 0 {

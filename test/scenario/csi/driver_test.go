@@ -1,6 +1,6 @@
-// Package csi tests that a third-party CSI driver that provides only its socket works in a cluster.
-// The driver has no access to Kubernetes. Slipway performs all actions in the cluster on the
-// driver's behalf.
+// Package csi tests that a third-party CSI driver works in a cluster if it provides only its
+// socket. The driver has no access to Kubernetes. Slipway performs all actions in the cluster on
+// its behalf.
 package csi
 
 import (
@@ -19,24 +19,25 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// installation is a driver that attaches volumes, with the processes that serve it.
+// installation is a CSI driver with the processes that serve it in the cluster.
 type installation struct {
 	*kit.Cluster
 	t          *testing.T
 	name       string
 	storage    *fake.Driver
 	server     *fake.Server
-	controller *exec.Cmd // slipway csi controller
-	node       *exec.Cmd // slipway csi node
+	controller *exec.Cmd // runs `slipway csi controller`
+	node       *exec.Cmd // runs `slipway csi node`
 }
 
-// install serves a new driver, and starts the programs that register and use the driver. The
-// controller also receives the given flags. install then creates a StorageClass and a
+// install serves a new driver, and starts the programs that register and use it. flags are
+// additional flags for the controller. install also creates a StorageClass and a
 // VolumeSnapshotClass with the driver's name.
 func install(t *testing.T, options fake.Options, flags ...string) *installation {
 	t.Helper()
 	c := kit.Shared(t)
-	// A socket path that contains the driver's name must fit into a Unix socket address.
+	// Shorten the name, because a socket path with the driver's name must fit into a Unix socket
+	// address.
 	i := &installation{Cluster: c, t: t, name: c.Namespace[:min(len(c.Namespace), 20)] + ".example.com"}
 	options.Name, options.NodeID, options.Dir = i.name, "machine-7", t.TempDir()
 	if err := os.Chmod(options.Dir, 0o755); err != nil {
@@ -55,7 +56,7 @@ func install(t *testing.T, options fake.Options, flags ...string) *installation 
 	i.startNode()
 	t.Cleanup(func() {
 		if i.node.ProcessState == nil {
-			stop(t, i.node) // The kubelet unregisters the driver.
+			stop(t, i.node) // makes the kubelet unregister the driver
 		}
 	})
 	i.startController(flags...)
@@ -77,7 +78,7 @@ func (i *installation) startNode() {
 	i.node = i.StartSlipway(nil, "csi", "node", "--csi-address", "unix://"+i.socket())
 }
 
-// startController starts the controller. It replaces a previous process that has exited.
+// startController starts the controller. Any previous controller process must have exited.
 func (i *installation) startController(flags ...string) {
 	common := []string{"csi", "controller", "--kubeconfig", i.Path("admin.kubeconfig"), "--csi-address", "unix://" + i.socket(), "--retry-interval-max", "5s"}
 	i.controller = i.StartSlipway(nil, append(common, flags...)...)
@@ -94,14 +95,14 @@ func stop(t *testing.T, command *exec.Cmd) {
 	}
 }
 
-// claim returns a manifest for a claim that uses the driver. fields contains additional fields for
-// its spec.
+// claim returns a manifest for a claim that uses the driver's class. fields contains additional
+// fields for the claim's spec.
 func (i *installation) claim(name, size string, fields ...string) string {
 	all := append([]string{"accessModes: [ReadWriteOnce]", "storageClassName: " + i.name, "resources: {requests: {storage: " + size + "}}"}, fields...)
 	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {%s}}\n", name, strings.Join(all, ", "))
 }
 
-// pod returns a manifest for a pod that mounts the claim with the pod's name at /data.
+// pod returns a manifest for a pod that mounts the claim of the same name at /data.
 func pod(name string) string {
 	return fmt.Sprintf(`---
 apiVersion: v1

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// buildDriver builds the image for a driver that runs in pods. The guide calls the image
+// buildDriver builds the image for a driver that runs in pods. docs/admin/csi.md calls this image
 // example.org/disk:1.
 func buildDriver(t *testing.T, c *kit.Cluster) {
 	t.Helper()
@@ -64,7 +64,8 @@ func TestGuideDeploysDriverInPods(t *testing.T) {
 	volume := c.OC("get", "pvc", "data", "-o", "jsonpath={.spec.volumeName}")
 	c.OC("delete", "pod/data", "pvc/data")
 
-	c.OC("delete", "csidriver", i.name) // the lifecycle modes of a CSIDriver are immutable
+	// Delete the CSIDriver, because its lifecycle modes are immutable.
+	c.OC("delete", "csidriver", i.name)
 	run(commands[1][1])
 	c.Apply(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: inline}, spec: {terminationGracePeriodSeconds: 1,
 		containers: [{name: main, image: %s, command: [sleep, infinity], volumeMounts: [{name: data, mountPath: /data}]}],

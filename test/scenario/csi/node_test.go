@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// The fields in which the kubelet records drivers: their names, one driver's CSINode entry, and the
+// These are the fields in which the kubelet records drivers: the names in the CSINode, and the
 // Node's annotation.
 const (
 	driverNames = "jsonpath={.items[*].spec.drivers[*].name}"
@@ -31,10 +31,10 @@ func TestRegistrationFollowsDriverAndKubelet(t *testing.T) {
 	i.waitRegistered(true)
 	i.storage.SetPlan(fake.Always("NodeGetInfo", fake.Fault{Before: status.Error(codes.Internal, "the location of the driver is unknown")}))
 	i.Kill("node")
-	i.waitRegistered(false) // Records of an earlier kubelet are deleted.
+	i.waitRegistered(false) // a new kubelet deletes the records of an earlier kubelet
 	i.storage.SetPlan(nil)
 	i.Apply(i.claim("data", "1Gi") + pod("data"))
-	i.WaitPodRunning("data") // The kubelet found the driver again.
+	i.WaitPodRunning("data") // the pod runs only if the kubelet has found the driver again
 	if err := i.server.Restart(); err != nil {
 		t.Fatal(err)
 	}
@@ -80,11 +80,11 @@ func TestTopologyOfNodeFollowsDriver(t *testing.T) {
 	i.waitText(`"topologyKeys":["scenario.example.com/zone"]`, "csinode", node, "-o", driver)
 	i.waitText(`"nodeID":"machine-8"`, "csinode", node, "-o", driver)
 	i.waitText("z1", label("zone")...)
-	i.waitText("r1", label("rack")...) // the earlier version's label remains, which is harmless
+	i.waitText("r1", label("rack")...) // the earlier version's label remains, which does no harm
 	i.waitText("local.csi.slipway.io/node", "csinode", node, "-o", local)
 
 	i.restart(fake.Options{NodeID: "machine-8", Topology: map[string]string{"node-restriction.kubernetes.io/rack": "r9"}})
-	i.waitRegistered(false) // A node cannot set such labels, so the kubelet rejects the driver.
+	i.waitRegistered(false) // nodes cannot set this label, so the kubelet rejects the driver
 	if got := i.OC("get", "node", node, "-o", "jsonpath={.metadata.labels}"); strings.Contains(got, "r9") {
 		t.Errorf("the driver has set a label that only an administrator can set: %s", got)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/csi/fake"
 )
 
-// volume creates a volume in the storage for a manually created PersistentVolume, and returns the
-// volume handle.
+// volume creates a volume in the driver's storage for a manually created PersistentVolume. It
+// returns the volume's handle.
 func (i *installation) volume(name string) string {
 	i.t.Helper()
 	response, err := i.storage.CreateVolume(i.t.Context(), &csi.CreateVolumeRequest{Name: name, VolumeCapabilities: []*csi.VolumeCapability{{
@@ -68,7 +68,7 @@ func TestStaticVolumesAreMountedWithoutStaging(t *testing.T) {
 		t.Errorf("a driver without staging was called to stage: %v", got)
 	}
 	i.Apply(strings.Replace(pod("inline"), "persistentVolumeClaim: {claimName: inline}", "csi: {driver: "+i.name+"}", 1))
-	i.waitEvent("inline", "Ephemeral") // The driver does not support such volumes.
+	i.waitEvent("inline", "Ephemeral") // the driver does not support ephemeral volumes
 	i.OC("delete", "pod/inline", "pvc/first")
 	i.OC("delete", "pv", i.name+"-pv")
 }
@@ -78,8 +78,8 @@ func TestSecretsOfClassReachNode(t *testing.T) {
 	secret := func(name, value string) string {
 		return fmt.Sprintf("---\n{apiVersion: v1, kind: Secret, metadata: {name: %s}, data: {key: %s}}\n", name, value)
 	}
-	// This example's driver requires its binary key in base64. Users encode the key a second time,
-	// like every value in a secret.
+	// This driver requires its binary key in base64. Users encode the key a second time, because
+	// every value in a secret is in base64.
 	i.Apply(secret("stage", "c3RhZ2Vk") + secret("publish", "QVBfK0E9PQ==") + secret("other", "b3RoZXI=") + fmt.Sprintf(`---
 apiVersion: storage.k8s.io/v1
 kind: StorageClass

@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestAutoscalerFollowsLoad uses CPU time in a pod until the autoscaler has added a second pod, and
-// then stops.
+// TestAutoscalerFollowsLoad runs a pod that uses CPU time, waits until the autoscaler has added a
+// second pod, and then stops the load.
 func TestAutoscalerFollowsLoad(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(`{apiVersion: apps.openshift.io/v1, kind: DeploymentConfig, metadata: {name: busy}, spec: {replicas: 1, selector: {app: busy}, template: {

@@ -23,11 +23,11 @@ func configuration(name, spec, container string) string {
 		name, spec, container, kit.ToolsImage)
 }
 
-// version returns an environment variable that makes a container different from the previous
+// version returns an environment variable for a container that makes it differ from the previous
 // version.
 func version(v string) string { return "env: [{name: VERSION, value: " + v + "}]" }
 
-// deployment returns a ReplicationController.
+// deployment returns a deployment's ReplicationController.
 func deployment(ctx context.Context, c *kit.Cluster, name string) (*corev1.ReplicationController, error) {
 	return c.Client.CoreV1().ReplicationControllers(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 }
@@ -49,7 +49,8 @@ func waitPhase(c *kit.Cluster, name, want string) (rc *corev1.ReplicationControl
 	return rc
 }
 
-// waitReplicas waits until a deployment both requests and has the given number of pods.
+// waitReplicas waits until a deployment requests the given number of pods, and all of them are
+// available.
 func waitReplicas(c *kit.Cluster, name string, want int32) {
 	c.WaitFor(fmt.Sprintf("deployment %s to have %d pods", name, want), func(ctx context.Context) error {
 		rc, err := deployment(ctx, c, name)
@@ -95,7 +96,8 @@ func TestTemplateChangeIsDeployed(t *testing.T) {
 	waitOutput(c, "dc/web", `{.status.latestVersion} {.status.availableReplicas} {.status.details.causes[*].type} {.status.conditions[?(@.type=="Progressing")].reason}`,
 		"1 2 ConfigChange NewReplicationControllerAvailable")
 
-	// The number of pods follows the DeploymentConfig. The next deployment keeps this number.
+	// The deployment's pod count must follow the DeploymentConfig, and the next deployment must
+	// keep it.
 	c.OC("scale", "dc/web", "--replicas=3")
 	waitReplicas(c, "web-1", 3)
 	c.Apply(configuration("web", "replicas: 3, revisionHistoryLimit: 1", version("two")))
@@ -128,7 +130,7 @@ func TestNewImageIsDeployed(t *testing.T) {
 		}
 		t.Cleanup(func() { c.OC("delete", "image", id, "--ignore-not-found") })
 	}
-	// The DeploymentConfig waits for an image.
+	// The DeploymentConfig waits for an image before its first deployment.
 	waitOutput(c, "dc/app", "{.status.observedGeneration} {.status.latestVersion}", "1 0")
 	push("a", "localhost/missing:1")
 	waitPhase(c, "app-1", running)
@@ -158,7 +160,7 @@ func TestKilledDeployerContinues(t *testing.T) {
 		}
 		return fmt.Errorf("it is %+v", deployer.Status)
 	})
-	c.Kill("control-plane") // The deployer waits for the next pod.
+	c.Kill("control-plane") // meanwhile, the deployer waits for the next pod
 	c.WaitFor("the pod to become ready", func(context.Context) error {
 		_, err := c.TryOC("exec", pod, "--", "touch", "/tmp/ready")
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// rsyncImage is an image that contains this machine's rsync with its libraries, and the tools.
+// rsyncImage is an image that contains the tools, and this machine's rsync with its libraries.
 const rsyncImage = "localhost/rsync:1"
 
 func makeRsyncImage(t *testing.T, c *kit.Cluster) {
@@ -51,8 +51,8 @@ func write(t *testing.T, file, content string) {
 	}
 }
 
-// onClaim returns a claim and a DeploymentConfig. Its pods contain rsync and mount the claim's
-// volume at /data.
+// onClaim returns a claim and a DeploymentConfig. The DeploymentConfig's pods contain rsync and
+// mount the claim's volume at /data.
 func onClaim(claim string) string {
 	return volumeClaim(claim) + "---\n" + strings.Replace(configuration("kept", `replicas: 1, triggers: [{type: ConfigChange}]`, `volumeMounts: [{name: data, mountPath: /data}]`),
 		"containers: [{name: main, image: \""+kit.ToolsImage, "volumes: [{name: data, persistentVolumeClaim: {claimName: "+claim+"}}], containers: [{name: main, image: \""+rsyncImage, 1)
@@ -62,7 +62,7 @@ func volumeClaim(name string) string {
 	return fmt.Sprintf("{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 16Mi}}}}\n", name)
 }
 
-// waitFiles waits until a directory in the deployment's pod contains exactly these names.
+// waitFiles waits until a directory in the deployment's pod contains exactly the files in want.
 func waitFiles(c *kit.Cluster, directory, want string) {
 	c.WaitFor(directory+" to have "+want, func(context.Context) error {
 		got, err := c.TryOC("rsh", "dc/kept", "ls", directory)
@@ -91,8 +91,8 @@ func TestProjectIsRestoredFromFiles(t *testing.T) {
 	waitReplicas(c, "kept-1", 1)
 	waitOutput(c, "secret/key", "{.data.key}", "dmFsdWU=")
 
-	// rsync copies files to the claim and back. It does not copy excluded files, and it deletes
-	// files that were deleted in the source.
+	// Copy files to the claim's volume and back with rsync. rsync must not copy excluded files, and
+	// must delete files that were deleted in the source.
 	data := t.TempDir()
 	for _, name := range []string{"a", "b", "c.log"} {
 		write(t, filepath.Join(data, name), "content of "+name)
@@ -120,8 +120,8 @@ func TestProjectIsRestoredFromFiles(t *testing.T) {
 	write(t, filepath.Join(data, "new"), "")
 	waitFiles(c, "/data/watched", "a c.log new")
 
-	// The pods restart and the data is kept. Afterwards, another claim replaces the first claim,
-	// and files are copied to it.
+	// The data must remain when the pods restart. Afterwards, replace the claim with another claim,
+	// and copy the files to it.
 	c.OC("scale", "--replicas=0", "dc/kept")
 	waitReplicas(c, "kept-1", 0)
 	c.OC("scale", "--replicas=1", "dc/kept")

@@ -14,7 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// onlyPod waits until the only pod that matches the selector is running. The pod need not be ready.
+// onlyPod waits until exactly one running pod matches the selector. The pod does not have to be
+// ready.
 func onlyPod(c *kit.Cluster, selector string) (name string) {
 	c.WaitFor("one running pod "+selector, func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
@@ -30,8 +31,7 @@ func onlyPod(c *kit.Cluster, selector string) (name string) {
 	return name
 }
 
-// killDeployer kills a deployment's deployer process. It finds the process by its environment
-// variables.
+// killDeployer kills a deployment's deployer process, which it finds by its environment variables.
 func killDeployer(deployment, namespace string) error {
 	environments, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
@@ -39,7 +39,7 @@ func killDeployer(deployment, namespace string) error {
 	}
 	for _, path := range environments {
 		environment, err := os.ReadFile(path)
-		if err != nil { // The process has ended.
+		if err != nil { // the process has exited
 			continue
 		}
 		of := func(variable string) bool {

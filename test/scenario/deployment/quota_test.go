@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestQuotaThatRejectsPodsIsReported tests rejections of the deployer pod and of the deployment's
-// pods.
+// TestQuotaThatRejectsPodsIsReported tests quotas that reject the deployer pod, and quotas that
+// reject the deployment's pods.
 func TestQuotaThatRejectsPodsIsReported(t *testing.T) {
 	c := kit.Shared(t)
 	quota := func(pods int) {
@@ -29,7 +29,7 @@ func TestQuotaThatRejectsPodsIsReported(t *testing.T) {
 		t.Errorf("the rollout's status is %q, %v", status, err)
 	}
 
-	// The quota allows only one of two pods in addition to the deployer pod.
+	// The quota allows the deployer pod and only one of the deployment's two pods.
 	quota(2)
 	waitPhase(c, "over-1", running)
 	waitReported(c, "a pod", `"over-1-[a-z0-9]{5}"`)
@@ -45,8 +45,8 @@ func TestQuotaThatRejectsPodsIsReported(t *testing.T) {
 	waitOutput(c, "dc/over", `{.status.conditions[?(@.type=="ReplicaFailure")].status}`, "")
 }
 
-// waitReported waits until the condition, the events, the description and the project overview
-// contain the names of the quota and the rejected pod.
+// waitReported waits until the condition, the events, the description and the project overview name
+// the quota and the rejected pod.
 func waitReported(c *kit.Cluster, subject, pattern string) {
 	pod := regexp.MustCompile(pattern)
 	for place, command := range map[string][]string{

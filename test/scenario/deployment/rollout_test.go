@@ -30,7 +30,7 @@ func TestRolloutCommandsFollowShowAndUndo(t *testing.T) {
 	c.OC("set", "env", "dc/web", "VERSION=two")
 	waitPhase(c, "web-2", "Complete")
 	rolledOut(c, t, "web", 2)
-	c.OC("rollback", "web-1") // the argument is the name of a deployment
+	c.OC("rollback", "web-1") // the argument is a deployment's name
 	waitPhase(c, "web-3", "Complete")
 	waitOutput(c, "dc/web", "{.spec.template.spec.containers[0].env[0].value}", "one")
 	c.OC("rollout", "undo", "dc/web", "--to-revision=2")

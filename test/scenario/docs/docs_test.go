@@ -1,12 +1,12 @@
-// Package docs tests that the tutorials are correct: it runs their commands in order on a machine
+// Package docs tests that the tutorials are correct. It runs their commands in order on a machine
 // without a cluster, and compares the output. Source: docs/tutorials.
 //
 // A `console` code block contains commands, each after `$ `, followed by their output. In the
-// output, `...` matches any text within a line. If the line contains nothing else, `...` matches
-// any number of lines. A command must succeed unless the page shows its whole output, such as an
-// error. A command that ends in a backslash continues on the next line. The prompt `node$ ` belongs
-// to a second machine. `master$ ` means the same as `$ `. The test replaces the data directory and
-// the master's address in the page with its own. It replaces the token with the last token that
+// output, `...` matches any text within a line. A line that consists only of `...` matches any
+// number of lines. A command must succeed unless the page shows its whole output, such as an error.
+// A command that ends in a backslash continues on the next line. The prompt `node$ ` belongs to a
+// second machine, and `master$ ` means the same as `$ `. The test replaces the data directory and
+// the master's address in the page with its own values, and the token with the last token that
 // `slipway token create` printed.
 package docs
 
@@ -80,15 +80,15 @@ func TestEveryTutorialIsRun(t *testing.T) {
 
 // step is a command on a page.
 type step struct {
-	host    string // "node" for the second machine, otherwise empty
+	host    string // "node" for the second machine, or ""
 	command string
-	output  []string // lines of the output; nil if the page does not show it
+	output  []string // lines of the output; nil if the page shows no output
 }
 
-// prompt matches the prompt before a command, and captures the machine.
+// prompt matches the prompt before a command. Its group captures the machine.
 var prompt = regexp.MustCompile(`^(?:master|(node))?\$ `)
 
-// read returns the commands on a page.
+// read parses a page and returns its commands.
 func read(page string) (steps []step) {
 	within, continued := false, false
 	for line := range strings.Lines(page) {
@@ -116,8 +116,8 @@ func (s step) isComplete() bool {
 	return s.output != nil && !strings.Contains(strings.Join(s.output, "\n"), "...")
 }
 
-// matches reports whether a command's output matches the page. The number of spaces between columns
-// can differ.
+// matches reports whether a command's output matches the page. It ignores the number of spaces
+// between columns.
 func (s step) matches(output string) bool {
 	if s.output == nil {
 		return true

@@ -1,6 +1,6 @@
 // Package down tests that `slipway down` removes everything except the data, and that --purge also
-// removes the data. Every other scenario ends with `slipway down --purge` and also fails if
-// anything is left behind.
+// removes the data. All other scenarios end with `slipway down --purge`, and also fail if anything
+// remains.
 package down
 
 import (
@@ -60,7 +60,7 @@ func TestDownKeepsObjectsForNextUp(t *testing.T) {
 	if status := c.Slipway("status"); status.Code != 1 || !strings.Contains(status.Stderr, "slipway up") {
 		t.Errorf("slipway status of a stopped host: exit code %d, %q", status.Code, status.Stderr)
 	}
-	c.MustSlipway("down") // A second call succeeds.
+	c.MustSlipway("down") // a second call must succeed
 
 	c.Up()
 	checkApplication(t, c)
@@ -96,7 +96,7 @@ func TestStorageResetKeepsObjectsAndVolumes(t *testing.T) {
 	if entries, err := os.ReadDir(c.Path("containerd")); err != nil || len(entries) > 0 {
 		t.Errorf("the storage contains %v, %v", entries, err)
 	}
-	c.MustSlipway("storage", "reset", "--yes") // A second call succeeds.
+	c.MustSlipway("storage", "reset", "--yes") // a second call must succeed
 
 	c.Up()
 	checkApplication(t, c)
@@ -128,10 +128,10 @@ func TestPurgeRemovesData(t *testing.T) {
 	if entries, err := os.ReadDir(c.DataDir); !os.IsNotExist(err) && len(entries) > 0 {
 		t.Errorf("the data directory contains %v", entries)
 	}
-	c.MustSlipway("down", "--purge") // A missing cluster is not an error.
+	c.MustSlipway("down", "--purge") // a missing cluster must not be an error
 }
 
-// stuckDriver is a driver that stages a tmpfs and never unmounts it.
+// stuckDriver is a driver that stages a tmpfs and then fails to unmount it.
 const stuckDriver = `#!/bin/sh
 case $1 in
 init) echo '{"status": "Success", "capabilities": {"attach": true}}' ;;
@@ -144,7 +144,7 @@ unmountdevice) echo '{"status": "Failure", "message": "the disk is stuck"}'; exi
 esac
 `
 
-// runStuckVolume runs a pod with a volume that uses stuckDriver.
+// runStuckVolume runs a pod whose volume uses stuckDriver.
 func runStuckVolume(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "stuck")

@@ -1,4 +1,4 @@
-// Package failure tests that a start that cannot succeed reports the cause, its location and the
+// Package failure tests that a failed start reports the cause, the location of the problem, and the
 // remedy.
 package failure
 
@@ -59,7 +59,7 @@ nodeName: [not, a, name]
 		c.MasterFile()+":6: networkConfig.serviceNetworkCIDR",
 		c.NodeFile()+":3: nodeName",
 	)
-	// Restore the kit's configuration for `slipway down`.
+	// Restore the configuration files, so that `slipway down` succeeds.
 	write(t, c.MasterFile(), "apiVersion: v1\nkind: MasterConfig\n")
 	write(t, c.NodeFile(), "apiVersion: v1\nkind: NodeConfig\n")
 }
@@ -114,7 +114,7 @@ func smallDisk(t *testing.T, options string) string {
 		if err := unix.Unmount(dir, 0); err != nil {
 			t.Error(err)
 		}
-		_ = os.Remove(dir) // The kit might already have removed it.
+		_ = os.Remove(dir) // the kit might already have removed the directory
 	})
 	data := filepath.Join(dir, "data")
 	if err := os.Mkdir(data, 0o700); err != nil {
@@ -123,7 +123,7 @@ func smallDisk(t *testing.T, options string) string {
 	return data
 }
 
-// fill writes until the disk is full.
+// fill fills the disk by writing to a file until a write fails.
 func fill(t *testing.T, path string) {
 	t.Helper()
 	file, err := os.Create(path)
@@ -134,13 +134,13 @@ func fill(t *testing.T, path string) {
 	block := make([]byte, 4096)
 	for {
 		if _, err := file.Write(block); err != nil {
-			return // An error means that the disk is full.
+			return // the disk is full
 		}
 	}
 }
 
 func TestStartNamesFailedComponent(t *testing.T) {
-	// The checks before the start cannot detect that no interface has this address.
+	// The preflight checks cannot detect that no interface has this address.
 	c := kit.New(t, kit.Options{Node: "nodeIP: 203.0.113.9\n"})
 	expect(t, c.UpFails(), "203.0.113.9")
 }

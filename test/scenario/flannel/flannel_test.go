@@ -1,7 +1,8 @@
-// Package flannel tests clusters in which an administrator's CNI plugin provides the pod network
-// (networkConfig.networkPluginName: cni). The plugin is flannel, with a real flanneld on each of
-// two hosts. The tests cover two configurations: etcd and host-gw, as described in OpenShift
-// Container Platform 3.9 Architecture, 5.3.2.1 Flannel SDN; and the Kubernetes API and VXLAN.
+// Package flannel tests clusters whose pod network is provided by a CNI plugin that the
+// administrator installs (networkConfig.networkPluginName: cni). The plugin is flannel, with a real
+// flanneld on each of two hosts. The tests cover two configurations: etcd with host-gw, according
+// to OpenShift Container Platform 3.9 Architecture, 5.3.2.1 Flannel SDN; and the Kubernetes API
+// with VXLAN.
 package flannel
 
 import (
@@ -21,8 +22,8 @@ func TestMain(m *testing.M) { kit.Main(m) }
 // hosts contains the cluster's hosts. The first host is the master.
 type hosts struct{ flannel.Hosts }
 
-// stop stops flanneld on all hosts, and removes the objects that flanneld and the CNI plugins have
-// created.
+// stop stops flanneld on all hosts, and removes the network objects that flanneld and the CNI
+// plugins created.
 func (h hosts) stop(t *testing.T) {
 	t.Helper()
 	for _, host := range h.Hosts {
@@ -34,7 +35,7 @@ func (h hosts) stop(t *testing.T) {
 	}
 }
 
-// routes returns a host's routes to pods.
+// routes returns a host's routes to the pod network.
 func routes(t *testing.T, host *flannel.Host) string {
 	t.Helper()
 	return output(t, host, "ip", "-4", "route", "show", "root", "10.128.0.0/14")
@@ -54,8 +55,8 @@ func output(t *testing.T, host *flannel.Host, command ...string) string {
 	return string(content)
 }
 
-// server returns a pod on a node, with a service. The pod serves its name over HTTP on port 8080
-// and on host port 9080.
+// server returns a pod on a node, and a service for the pod. The pod serves its name over HTTP on
+// port 8080 and on host port 9080.
 func server(name, node string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -79,8 +80,8 @@ spec: {selector: {app: %[1]s}, ports: [{port: 80, targetPort: 8080}]}
 `, name, node, kit.ToolsImage)
 }
 
-// checkPods creates a pod on each host, and checks that the pods can reach each other, external
-// addresses, and services by name, and that a route leads to each pod.
+// checkPods creates a pod on each host. It checks that each pod can reach the other pods, external
+// addresses, and services by name, and that each host has routes to the pods.
 func (h hosts) checkPods(t *testing.T) {
 	t.Helper()
 	c := h.Hosts[0].Cluster.For(t)

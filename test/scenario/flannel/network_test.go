@@ -57,7 +57,7 @@ func TestFlannelConnectsPods(t *testing.T) {
 	t.Run("ChangeToOwnNetwork", h.checkChange)
 }
 
-// labeled is a pod with a label of Nuage's plug-in, as in OpenShift Container Platform 3.9
+// labeled is a pod with a label for Nuage's plugin, as in OpenShift Container Platform 3.9
 // Architecture, 5.3.3.
 const labeled = `
 apiVersion: v1
@@ -69,8 +69,8 @@ spec:
   containers: [{name: main, image: %s, command: [sleep, "3600"]}]
 `
 
-// checkLabels checks that a CNI plugin gets the name of a pod, with which it can read the pod's
-// labels from the API.
+// checkLabels checks that a CNI plugin receives the pod's name, so that it can get the pod's labels
+// from the API.
 func checkLabels(t *testing.T, host *flannel.Host) {
 	c := host.For(t)
 	host.Files.Record(t)
@@ -81,14 +81,15 @@ func checkLabels(t *testing.T, host *flannel.Host) {
 		if strings.Contains(recorded, "K8S_POD_NAMESPACE="+c.Namespace+";K8S_POD_NAME=labeled;") {
 			return nil
 		}
-		c.OC("delete", "pod", "labeled") // the pod started before the runtime read the configuration
+		// Retry with a new pod, because this pod might have started before the runtime loaded the
+		// configuration.
+		c.OC("delete", "pod", "labeled")
 		return fmt.Errorf("the plugin has received %q", recorded)
 	})
 	c.OC("delete", "pod", "labeled")
 }
 
-// checkChange changes a cluster to Slipway's own network, as the guide describes. The pods have
-// flannel's network before.
+// checkChange changes a cluster from flannel to Slipway's own network, as the guide describes.
 func (h hosts) checkChange(t *testing.T) {
 	for _, host := range h.Hosts {
 		host.MustSlipway("down")
@@ -107,12 +108,12 @@ func (h hosts) checkChange(t *testing.T) {
 			t.Errorf("routes of %s:\n%s", host.Node, list)
 		}
 	}
-	// Slipway's own network enforces policies.
+	// Unlike flannel, Slipway's own network enforces policies.
 	c.Apply("{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: deny-all}, spec: {podSelector: {}}}")
 	c.WaitBlocked("pod-first", "http://"+c.Pod("pod-second").Status.PodIP+":8080/")
 }
 
-// checkMissingPlugin checks that the status describes the remedy while no plugin is installed.
+// checkMissingPlugin checks that the status describes the remedy if no network plugin is installed.
 func checkMissingPlugin(t *testing.T, h hosts) {
 	t.Helper()
 	for _, host := range h.Hosts {
@@ -135,7 +136,8 @@ func subnetOf(host *flannel.Host) string {
 	return strings.Replace(host.Files.Subnet(), ".1/", ".0/", 1)
 }
 
-// checkNoOwnNetwork checks that the hosts have no device and no table from Slipway's own network.
+// checkNoOwnNetwork checks that the hosts have none of the devices and tables of Slipway's own
+// network.
 func checkNoOwnNetwork(t *testing.T, h hosts) {
 	for _, host := range h.Hosts {
 		for _, command := range [][]string{{"ip", "-br", "link"}, {"nft", "list", "tables"}} {
@@ -158,7 +160,7 @@ func checkNoOwnNetwork(t *testing.T, h hosts) {
 	}
 }
 
-// checkBuild builds an image in a pod. The pod pushes the image to the registry.
+// checkBuild runs a build in a pod. The build pushes its image to the registry.
 func checkBuild(t *testing.T, c *kit.Cluster) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{"Dockerfile": "FROM scratch\nCOPY page /page\n", "page": "built\n"} {
@@ -175,8 +177,8 @@ func checkBuild(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// checkDiagnostic checks that NetworkCheck reports only network policies, which flannel does not
-// enforce.
+// checkDiagnostic checks that NetworkCheck reports a problem only if network policies exist,
+// because flannel does not enforce them.
 func checkDiagnostic(t *testing.T, c *kit.Cluster) {
 	if output, err := c.TryOC("adm", "diagnostics", "NetworkCheck"); err != nil {
 		t.Errorf("oc adm diagnostics NetworkCheck: %v\n%s", err, output)

@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// author returns a directory with the files that a driver's author would have: the example's
-// Dockerfile and script, with another driver.
+// author returns a directory with a driver author's files: the example's Dockerfile and script, and
+// a different driver.
 func author(t *testing.T, c *kit.Cluster, driver, page string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,7 +44,7 @@ esac
 	return dir
 }
 
-// build builds a driver's image on the host, without a registry, as the example's README describes.
+// build builds a driver's image on the host without a registry, as the example's README describes.
 func build(t *testing.T, c *kit.Cluster, driver, page, image string) {
 	t.Helper()
 	dir := author(t, c, driver, page)
@@ -52,8 +52,8 @@ func build(t *testing.T, c *kit.Cluster, driver, page, image string) {
 		"--build-arg", "DRIVER="+driver, "--file", filepath.Join(dir, "deploy", "Dockerfile"), dir)
 }
 
-// daemonSet returns the example's DaemonSet with this cluster's directory, and with another driver
-// and image.
+// daemonSet returns the example's DaemonSet with this cluster's driver directory and with the given
+// driver and image.
 func daemonSet(t *testing.T, c *kit.Cluster, driver, image string) string {
 	t.Helper()
 	content, err := os.ReadFile(c.RepositoryFile("examples", "flexvolume", "deploy", "daemonset.yaml"))
@@ -82,8 +82,8 @@ spec:
 
 // TestDriversAreDeployedFromImages implements the user story in the discovery document: Alice
 // builds images for her drivers, Bob runs them with a DaemonSet, and Charlie uses their volumes.
-// Afterwards, the test updates a driver, adds another driver, and removes a driver. No step
-// requires a restart or a login to a machine.
+// The test then updates, adds and removes drivers. No step requires a restart or a login to a
+// machine.
 func TestDriversAreDeployedFromImages(t *testing.T) {
 	c := kit.Shared(t)
 	page := func(pod, want string) {
@@ -105,7 +105,7 @@ func TestDriversAreDeployedFromImages(t *testing.T) {
 	waitVersion(t, c, "first", "version 2")
 	c.Apply(reader("two", "first"))
 	page("two", "version 2")
-	page("one", "version 1") // A running pod keeps its volume.
+	page("one", "version 1") // a running pod keeps its volume
 
 	build(t, c, "second", "another driver", "localhost/second-driver:1")
 	c.Apply(daemonSet(t, c, "second", "localhost/second-driver:1"))
@@ -115,7 +115,7 @@ func TestDriversAreDeployedFromImages(t *testing.T) {
 	page("two", "version 2")
 
 	c.OC("delete", "daemonset", "first-driver", "second-driver", "--cascade=foreground")
-	page("three", "another driver") // The driver outlives the pods that deployed it.
+	page("three", "another driver") // the driver must outlive the pods that deployed it
 	c.OC("delete", "pods", "one", "two", "three")
 	for _, driver := range []string{"first", "second"} {
 		c.WaitFor("removal of "+driver+", which no volume uses any more", func(context.Context) error {
@@ -125,8 +125,8 @@ func TestDriversAreDeployedFromImages(t *testing.T) {
 			return nil
 		})
 	}
-	// The event appears both before and after the kubelet unregisters the driver, which takes a few
-	// seconds.
+	// Accept two texts, because the event's text depends on whether the kubelet has already
+	// unregistered the driver, which takes a few seconds.
 	c.Apply(reader("late", "first"))
 	c.WaitFor("event of the removed driver", func(context.Context) error {
 		events := c.OC("get", "events", "-o", `jsonpath={range .items[*]}{.involvedObject.name} {.message}{"\n"}{end}`)
@@ -141,7 +141,7 @@ func TestDriversAreDeployedFromImages(t *testing.T) {
 	c.OC("delete", "pods", "--all", "--wait=false")
 }
 
-// waitVersion waits until the node's copy of a driver contains the given text.
+// waitVersion waits until the node's last-good copy of a driver contains the given text.
 func waitVersion(t *testing.T, c *kit.Cluster, driver, text string) {
 	t.Helper()
 	remaining := c.Path("flexvolume", "node", "deploy.example.com~"+driver, driver)

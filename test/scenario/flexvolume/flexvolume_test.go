@@ -1,6 +1,6 @@
 // Package flexvolume tests Slipway's main purpose: an application stores data on a FlexVolume
-// volume, and keeps the data when its pods are deleted and rescheduled. The driver is installed
-// from the examples.
+// volume, and the data remains when the application's pods are deleted and rescheduled. The driver
+// comes from the examples.
 package flexvolume
 
 import (
@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// Names in the example.
+// These are the names in the example.
 const (
 	namespace = "flexvolume-example"
 	volume    = "flexvolume-example"
@@ -28,8 +28,8 @@ const (
 	service   = "http://page." + namespace + "/"
 )
 
-// example returns the example's manifest with this cluster's directories, so that a cluster that
-// belongs to the machine's owner is not affected.
+// example returns the example's manifest with this cluster's directories, so that the test does not
+// affect another cluster on the machine.
 func example(t *testing.T, c *kit.Cluster, data string) string {
 	t.Helper()
 	files, err := filepath.Glob(c.RepositoryFile("examples", "flexvolume", "*.yaml"))
@@ -90,7 +90,8 @@ func TestPageSurvivesDeletionAndReschedulingOfPod(t *testing.T) {
 	}
 }
 
-// waitPage waits until a pod receives a page from the service that contains all of the given texts.
+// waitPage waits until the page that a pod fetches from the service contains all of the given
+// texts.
 func waitPage(c *kit.Cluster, pod string, texts ...string) {
 	for _, text := range texts {
 		c.WaitFetch(pod, service, text)
@@ -120,7 +121,8 @@ func waitReleased(c *kit.Cluster, data string) {
 	})
 }
 
-// notAttached returns an error while the node's status contains a volume that uses the driver.
+// notAttached returns an error while the node's status lists an attached volume that uses the
+// driver.
 func notAttached(ctx context.Context, c *kit.Cluster) error {
 	nodes, err := c.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -142,7 +144,7 @@ func notAttached(ctx context.Context, c *kit.Cluster) error {
 }
 
 // TestDriverIsDiscoveredWhileNodeRuns installs a second driver while the node runs. The discovery
-// document promises that a driver is found without a restart.
+// document promises that drivers are discovered without a restart.
 func TestDriverIsDiscoveredWhileNodeRuns(t *testing.T) {
 	c := kit.Shared(t)
 	source := t.TempDir()
@@ -197,7 +199,8 @@ esac
 	})
 }
 
-// installDriver installs a driver by renaming its file, as the discovery document requires.
+// installDriver installs a driver with an atomic rename of its file, as the discovery document
+// requires.
 func installDriver(t *testing.T, c *kit.Cluster, name, script string) {
 	t.Helper()
 	_, program, _ := strings.Cut(name, "~")

@@ -1,5 +1,5 @@
-// Package flexvolumecommand tests the `slipway flexvolume` commands on a running cluster: a driver
-// is installed, used, inspected, updated and removed without restarting any process.
+// Package flexvolumecommand tests the `slipway flexvolume` commands on a running cluster. It
+// installs, uses, inspects, updates and removes a driver without restarting any process.
 package flexvolumecommand
 
 import (
@@ -50,7 +50,7 @@ spec:
       flexVolume: {driver: example.com/command}
 `
 
-// driverEntry is one line in the list of drivers.
+// driverEntry is one driver in the output of `slipway flexvolume list -o json`.
 type driverEntry struct {
 	Driver, State, Version, Error string
 	Volumes                       struct{ Pods int }

@@ -21,15 +21,15 @@ func restart(c *kit.Cluster, name string) {
 	c.WaitRestart(name, before)
 }
 
-// interrupted describes operations of one driver that wait, before or after their work, until their
-// caller is killed.
+// interrupted describes a driver's operations that block, before or after their work, until the
+// process that called them is killed.
 type interrupted struct {
 	*driver
-	starting, stopping, growing []string // operations by phase of the volume
+	starting, stopping, growing []string // operations to interrupt, by the volume's phase
 }
 
-// each calls f for each operation at each point. The volume's name identifies both the operation
-// and the point.
+// each calls f for each operation and each point in the operation. The volume's name consists of
+// the operation and the point.
 func (i interrupted) each(ops []string, f func(op, point, name string)) {
 	for _, op := range ops {
 		for _, point := range []string{"begin", "end"} {
@@ -45,7 +45,7 @@ func (i interrupted) names(ops []string) (names []string) {
 
 func (i interrupted) all() []string { return slices.Concat(i.starting, i.stopping, i.growing) }
 
-// begin starts every operation and waits until each operation reaches its point.
+// begin starts every operation and waits until it blocks at its point.
 func (i interrupted) begin() {
 	i.use(i.names(i.stopping)...)
 	i.each(i.growing, func(_, _, name string) { i.claim(name, large); i.pod(name, nil) })
@@ -60,8 +60,8 @@ func (i interrupted) begin() {
 	i.each(i.all(), i.waitHeld)
 }
 
-// end checks that every volume reaches its final state. Calls that started before the kill would
-// wait forever, so the restarted process must kill them.
+// end checks that every volume reaches its final state. The interrupted calls block forever, so the
+// restarted process must kill them.
 func (i interrupted) end() {
 	i.each(i.starting, func(_, _, name string) {
 		i.waitRunning(name)
@@ -96,7 +96,7 @@ func TestControlPlaneKilledDuringEachOperation(t *testing.T) {
 		starting: []string{"attach"}, stopping: []string{"detach"}, growing: []string{"expandvolume"},
 	}
 	i.begin()
-	// After the controller restarts, no pod uses this volume, and no status contains it.
+	// When the controller restarts, no pod uses this volume and no status contains it.
 	const deleted = "forgotten"
 	i.holdOnce("attach", "end", deleted)
 	i.use(deleted)
@@ -109,8 +109,8 @@ func TestControlPlaneKilledDuringEachOperation(t *testing.T) {
 	i.end()
 }
 
-// TestNodeKilledWhileVolumesAreInUse restarts the node while pods use volumes. The pods must not be
-// disrupted.
+// TestNodeKilledWhileVolumesAreInUse restarts the node process while pods use volumes. The restart
+// must not disrupt the pods.
 func TestNodeKilledWhileVolumesAreInUse(t *testing.T) {
 	c := withClass(kit.Shared(t))
 	tests := []struct {
@@ -138,7 +138,7 @@ func TestNodeKilledWhileVolumesAreInUse(t *testing.T) {
 	}
 }
 
-// fuseDaemon creates a volume that is served by a driver's daemon. The daemon outlives the node
+// fuseDaemon creates a volume that a driver's daemon serves. The daemon must outlive the node
 // process, and exits when the volume is unmounted.
 func fuseDaemon(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d, source := installMounts(t, c, "fuse.example.com/mounts")
@@ -184,9 +184,9 @@ func removedDriver(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	}
 }
 
-// inTree creates the state that another cluster's in-tree plugin leaves behind if its kubelet exits
-// while a pod runs: directories and mounts without a record. The new cluster releases them, and the
-// volume works after its objects are imported.
+// inTree creates the state that remains if another cluster's kubelet exits while a pod uses the
+// in-tree plugin: directories and mounts without a record. The new cluster must release them, and
+// the volume must work after its objects are imported.
 func inTree(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d := install(t, c, "intree.example.com/disk")
 	name := d.volume("old")
@@ -198,8 +198,8 @@ func inTree(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"waitforattach", "", options}, {"mountdevice", device, "", options}, {"mount", pod, options}} {
-		// The kubelet, which is still running, removes directories of unknown pods unless something
-		// is mounted in them.
+		// Retry, because the kubelet is still running and removes an unknown pod's directories
+		// unless they contain mounts.
 		c.WaitFor(args[0], func(context.Context) error {
 			output, err := exec.Command(d.file(), args...).CombinedOutput()
 			if err != nil {
@@ -223,8 +223,8 @@ func inTree(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	}
 }
 
-// grownAfterwards creates a volume that grows after the restart. The node has to grow the file
-// system, because the driver does not support expandfs.
+// grownAfterwards creates a volume that grows after the restart. The node must grow the file system
+// itself, because the driver does not support expandfs.
 func grownAfterwards(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	d := install(t, c, "grown.example.com/disk", "expandfs)", "no-expandfs)",
 		`truncate -s "$3" "$image"`, `truncate -s "$3" "$image" && losetup --set-capacity "$(device_of)"`)
@@ -239,7 +239,8 @@ func grownAfterwards(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	}
 }
 
-// interruptedInit installs a driver whose init runs while the node process is killed.
+// interruptedInit installs a driver whose init blocks in the node process until that process is
+// killed.
 func interruptedInit(t *testing.T, c *kit.Cluster) (*driver, func(*driver)) {
 	const inNode = `*"slipway node"*) mkdir "$dir/held" 2>/dev/null && exec sleep 1000 ;;`
 	d := installScript(t, c, "init.example.com/disk", disk,

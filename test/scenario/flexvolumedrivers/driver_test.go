@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// These are the driver scripts: disk supports attach, and mounts does not.
+// These are the drivers' scripts. disk supports attach, and mounts does not.
 var (
 	//go:embed testdata/disk
 	disk string
@@ -28,15 +28,15 @@ var (
 type driver struct {
 	t    testing.TB
 	c    *kit.Cluster
-	name string // vendor/driver
-	// dir is the directory of a driver that uses the disk script. It contains a file <volume>.img for
-	// each volume, a file attached.<volume> while the volume is attached, and the calls file.
+	name string // in the format vendor/driver
+	// dir is the directory of a driver that uses the disk script. It contains the file <volume>.img
+	// for each volume, the file attached.<volume> while the volume is attached, and the calls file.
 	dir string
 }
 
-// install installs the disk script under a name and waits until the driver is usable. When the test
-// ends, install checks that nothing remains of the driver. replace contains replacements to apply
-// to the script.
+// install installs the disk script under a name, with the given replacements, and waits until the
+// driver is usable. When the test ends, install's cleanup checks that nothing remains of the
+// driver.
 func install(t testing.TB, c *kit.Cluster, name string, replace ...string) *driver {
 	t.Helper()
 	d := installScript(t, c, name, disk, replace...)
@@ -61,13 +61,13 @@ func installScript(t testing.TB, c *kit.Cluster, name, script string, replace ..
 	return d
 }
 
-// escaped returns the driver's name as used in paths.
+// escaped returns the driver's name in the form that is used in paths.
 func (d *driver) escaped() string { return strings.ReplaceAll(d.name, "/", "~") }
 
 // folder returns the driver's installation directory.
 func (d *driver) folder() string { return filepath.Join(d.c.VolumePluginDir, d.escaped()) }
 
-// file returns the path to the installed driver.
+// file returns the path of the installed driver.
 func (d *driver) file() string {
 	return filepath.Join(d.folder(), d.name[strings.IndexByte(d.name, '/')+1:])
 }
@@ -78,8 +78,8 @@ func (d *driver) update(replace ...string) {
 	d.install(disk, replace...)
 }
 
-// install installs a version of the driver as the discovery document requires: under a name that
-// begins with a dot, followed by a rename.
+// install installs a version of the driver as the discovery document requires: it writes a file
+// whose name begins with a dot, and then renames the file.
 func (d *driver) install(script string, replace ...string) {
 	d.t.Helper()
 	temporary := filepath.Join(d.folder(), ".new")
@@ -98,7 +98,7 @@ func (d *driver) uninstall() {
 	}
 }
 
-// calls returns all calls to the driver so far, one per line.
+// calls returns all calls to the driver so far, one call per line.
 func (d *driver) calls() string {
 	d.t.Helper()
 	content, err := os.ReadFile(filepath.Join(d.dir, "calls"))
@@ -108,7 +108,7 @@ func (d *driver) calls() string {
 	return string(content)
 }
 
-// callsOf returns the driver calls for an operation on a volume.
+// callsOf returns the driver's calls for an operation on a volume.
 func (d *driver) callsOf(op, name string) []string {
 	d.t.Helper()
 	var calls []string
@@ -120,7 +120,7 @@ func (d *driver) callsOf(op, name string) []string {
 	return calls
 }
 
-// wasCalled checks the number of times that an operation was called for a volume.
+// wasCalled fails the test unless the operation was called the given number of times for a volume.
 func (d *driver) wasCalled(op, name string, times int) {
 	d.t.Helper()
 	if n := len(d.callsOf(op, name)); n != times {
@@ -128,8 +128,8 @@ func (d *driver) wasCalled(op, name string, times int) {
 	}
 }
 
-// fault adds shell code that runs before ("begin") or after ("end") an operation on a volume does
-// its work. In the code, $fault is the path of the fault's file.
+// fault makes an operation on a volume run shell code before ("begin") or after ("end") its work.
+// In the code, $fault is the path of the file that contains the code.
 func (d *driver) fault(op, point, name, code string) {
 	d.t.Helper()
 	path := d.faultFile(op, point, name)
@@ -145,19 +145,19 @@ func (d *driver) faultFile(op, point, name string) string {
 	return filepath.Join(d.dir, "fault."+op+"."+point+"."+d.volume(name))
 }
 
-// hold makes the operation wait.
+// hold makes the operation wait until release is called.
 func (d *driver) hold(op, point, name string) {
 	d.t.Helper()
 	d.fault(op, point, name, `while [ -e "$fault" ]; do mkdir -p "$fault.held"; sleep 0.05; done`)
 }
 
-// holdOnce makes only the next call of the operation wait.
+// holdOnce makes only the next call of the operation wait until release is called.
 func (d *driver) holdOnce(op, point, name string) {
 	d.t.Helper()
 	d.fault(op, point, name, `if mkdir "$fault.held" 2>/dev/null; then while [ -e "$fault" ]; do sleep 0.05; done; fi`)
 }
 
-// waitHeld waits until the operation is held.
+// waitHeld waits until a call of the operation is held.
 func (d *driver) waitHeld(op, point, name string) {
 	d.t.Helper()
 	d.c.WaitFor(fmt.Sprintf("%s of %s for %s", op, d.name, name), func(context.Context) error { return d.waitingCall(op, point, name) })
@@ -168,7 +168,7 @@ func (d *driver) waitingCall(op, point, name string) error {
 	return err
 }
 
-// release lets the operation continue.
+// release lets the operation's held calls continue.
 func (d *driver) release(op, point, name string) {
 	d.t.Helper()
 	for _, suffix := range []string{"", ".held"} {
@@ -179,7 +179,7 @@ func (d *driver) release(op, point, name string) {
 }
 
 func (d *driver) clearFaults() {
-	faults, _ := filepath.Glob(filepath.Join(d.dir, "fault.*")) // The pattern is valid.
+	faults, _ := filepath.Glob(filepath.Join(d.dir, "fault.*")) // the pattern is valid
 	for _, fault := range faults {
 		if err := os.Remove(fault); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			d.t.Error(err)
@@ -188,8 +188,8 @@ func (d *driver) clearFaults() {
 }
 
 // waitReady waits until both processes that call drivers have called the driver's init and saved a
-// copy of the driver. A pod that is created earlier waits for the kubelet's next check, ten seconds
-// later.
+// last-good copy. Without this wait, a pod could start earlier, and would have to wait ten seconds
+// for the kubelet's next check.
 func (d *driver) waitReady() {
 	d.t.Helper()
 	d.c.WaitFor("init of "+d.name, func(context.Context) error {
@@ -211,7 +211,7 @@ func (d *driver) waitReleased() {
 	})
 }
 
-// leftMounts returns an error that lists the cluster's mounts whose path contains one of the given
+// leftMounts returns an error that lists the cluster's mounts whose paths contain any of the given
 // texts.
 func (d *driver) leftMounts(texts ...string) error {
 	table, err := os.ReadFile("/proc/self/mountinfo")
@@ -236,14 +236,14 @@ func (d *driver) leftLoops() error {
 	return err
 }
 
-// attached returns an error that lists the attached volumes, or only the named volume if it is
-// attached.
+// attached returns an error if the named volume is attached. If name is empty, the error lists all
+// attached volumes.
 func (d *driver) attached(name string) error {
 	pattern := "attached.*"
 	if name != "" {
 		pattern = "attached." + d.volume(name)
 	}
-	// The pattern is valid.
+	// The error is always nil, because the pattern is valid.
 	if paths, _ := filepath.Glob(filepath.Join(d.dir, pattern)); len(paths) > 0 {
 		return fmt.Errorf("attached: %q", paths)
 	}
@@ -251,7 +251,7 @@ func (d *driver) attached(name string) error {
 }
 
 // leftProcesses returns an error that lists the driver's processes, including processes that run
-// the cluster's copy.
+// the cluster's last-good copy.
 func (d *driver) leftProcesses() error {
 	running := d.processes()
 	if len(running) > 0 {
@@ -263,9 +263,9 @@ func (d *driver) leftProcesses() error {
 // processes returns the command lines of the driver's processes.
 func (d *driver) processes() []string {
 	var paths []string
-	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // The pattern is valid.
+	lines, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is valid
 	for _, path := range lines {
-		content, _ := os.ReadFile(path) // The process might have ended.
+		content, _ := os.ReadFile(path) // the process might have exited
 		line := string(content)
 		isOwn := strings.Contains(line, d.c.DataDir+"/") || strings.Contains(line, d.c.VolumePluginDir+"/")
 		if strings.Contains(line, d.dir+"/") || isOwn && strings.Contains(line, d.escaped()+"/") {

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// largeSize is the size of large volumes after their claims have grown. A file system of this size
-// has at least grownBytes for files.
+// largeSize is the size that claims for large volumes grow to. A file system of this size has at
+// least grownBytes of space for files.
 const (
 	largeSize  = "400Mi"
 	grownBytes = 330 << 20
@@ -94,8 +94,8 @@ func grow(c *kit.Cluster, claim string) {
 	})
 }
 
-// waitGrown waits until a claim, and the file system in the pod with the same name, have the new
-// size.
+// waitGrown waits until a claim has the new size, and the file system in the pod of the same name,
+// too.
 func waitGrown(d *driver, claim string) {
 	pokeUntil(d.c, claim, func() error {
 		if size := readClaim(context.Background(), d.c, claim).Status.Capacity.Storage().String(); size != largeSize {
@@ -109,8 +109,9 @@ func waitGrown(d *driver, claim string) {
 	}
 }
 
-// pokeUntil repeatedly changes a pod until condition returns no error. The kubelet checks whether a
-// volume has grown when it syncs the pod. Without a change, it syncs the pod once a minute.
+// pokeUntil repeatedly changes a pod until condition returns nil. The kubelet checks whether a
+// volume has grown when it syncs the pod, which happens only once per minute if the pod does not
+// change.
 func pokeUntil(c *kit.Cluster, pod string, condition func() error) {
 	poke := 0
 	c.WaitFor("growth of the volume of pod "+pod, func(ctx context.Context) error {

@@ -10,14 +10,15 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// Operations on a volume when a pod starts, and when it is deleted.
+// forth contains the operations on a volume when a pod starts, and back contains the operations
+// when the pod is deleted.
 var (
 	forth = []string{"getvolumename", "attach", "waitforattach", "mountdevice", "mount"}
 	back  = []string{"unmount", "unmountdevice", "detach"}
 )
 
-// through runs a pod with one volume per operation. Each volume is named after its operation.
-// through also injects the operation's fault.
+// through starts and deletes pods, each with a volume that is named after an operation. The
+// operation runs the given code on that volume.
 func through(d *driver, code func(op string) string) {
 	d.t.Helper()
 	d.run(back...)
@@ -33,7 +34,7 @@ func TestHungDriverDelaysNoOtherDriver(t *testing.T) {
 	c := withClass(kit.Shared(t))
 	inInit := installScript(t, c, "hunginit.example.com/disk", disk, "fault begin\n\tsuccess", `: >"$dir/init.$PPID"; exec sleep 1000`)
 	c.WaitFor("init in both processes", func(context.Context) error {
-		// The pattern is valid.
+		// The error is always nil, because the pattern is valid.
 		if holders, _ := filepath.Glob(filepath.Join(inInit.dir, "init.*")); len(holders) < 2 {
 			return fmt.Errorf("init runs in %q", holders)
 		}
@@ -65,8 +66,8 @@ func TestHungDriverDelaysNoOtherDriver(t *testing.T) {
 	hung.remove(append(forth, back...)...)
 }
 
-// TestDriverIsKilledAtDeadline uses a driver that ignores SIGTERM and leaves a grandchild process
-// that keeps its output open. The driver does this once in each operation.
+// TestDriverIsKilledAtDeadline uses a driver that, once in each operation, ignores SIGTERM and
+// starts a grandchild process that keeps the driver's output open.
 func TestDriverIsKilledAtDeadline(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
@@ -84,7 +85,7 @@ func TestDriverIsKilledAtDeadline(t *testing.T) {
 	checkErrors(t, c, d, "timeout", "mountdevice", "mount", "unmount", "unmountdevice", "waitforattach")
 }
 
-// checkErrors checks that the kubelet's metrics contain errors of the given kind for each of the
+// checkErrors checks that the kubelet's metrics contain an error of the given kind for each of the
 // operations.
 func checkErrors(t *testing.T, c *kit.Cluster, d *driver, kind string, ops ...string) {
 	t.Helper()

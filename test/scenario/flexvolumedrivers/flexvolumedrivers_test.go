@@ -1,9 +1,9 @@
 // Package flexvolumedrivers tests on a real cluster that FlexVolume drivers work despite faults:
 // processes that are killed in the middle of each operation, and drivers that hang, print garbage,
-// change or disappear. Nothing may be left behind afterwards.
+// change or disappear. Nothing may remain of the volumes afterwards.
 //
-// Most tests share one cluster, each with its own drivers and its own namespace. Tests that kill
-// the cluster's processes are not parallel, so that they run alone.
+// Most tests share one cluster, but each test has its own drivers and namespace. Tests that kill
+// the cluster's processes do not run in parallel with other tests.
 package flexvolumedrivers
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// settings gives one driver short timeouts, and makes the kubelet check volume sizes more often
-// than once a minute.
+// settings configures short timeouts for one driver, and makes the kubelet check volume sizes more
+// often than once per minute.
 const settings = `
 kubeletArguments: {volume-stats-agg-period: [2s]}
 slipway:
@@ -24,8 +24,8 @@ slipway:
         {getvolumename: 1s, attach: 1s, waitforattach: 1s, mountdevice: 1s, mount: 1s, unmount: 1s, unmountdevice: 1s, detach: 1s}
 `
 
-// together is the number of tests that run in parallel. The tests spend most of their time waiting
-// for the kubelet's next retry.
+// together is the number of tests that run in parallel. It can exceed the number of CPUs, because
+// the tests mostly wait for the kubelet's next retry.
 const together = "4"
 
 func TestMain(m *testing.M) {

@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// installMounts installs the mounts script, and creates a directory with a page for its volumes.
+// installMounts installs the mounts script, and creates the directory with a page that its volumes
+// contain.
 func installMounts(t *testing.T, c *kit.Cluster, name string) (d *driver, source string) {
 	t.Helper()
 	d = installScript(t, c, name, mounts)
@@ -27,15 +28,15 @@ func installMounts(t *testing.T, c *kit.Cluster, name string) (d *driver, source
 	return d, source
 }
 
-// inline gives a pod an inline volume instead of a claim.
+// inline returns a function that makes a pod use an inline volume instead of a claim.
 func inline(driver string, options map[string]string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{Driver: driver, Options: options}}
 	}
 }
 
-// TestDriversMountEachKindOfVolume uses drivers written in shell, Python and Go, and volumes of
-// each kind that drivers create.
+// TestDriversMountEachKindOfVolume uses drivers written in shell, Python and Go, and each kind of
+// volume that drivers create.
 func TestDriversMountEachKindOfVolume(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))

@@ -17,11 +17,12 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// callers is shell code that makes a driver record which process called it, in caller.<operation>.
+// callers is shell code for a driver. It writes the command line of the calling process to
+// caller.<operation>.
 const callers = "\ntr '\\0' ' ' <\"/proc/$PPID/cmdline\" >\"$dir/caller.$operation\"\n"
 
-// smallNode configures a soft eviction threshold that volumes never reach, but that many files
-// reach.
+// smallNode configures a soft eviction threshold for inodes. Volumes never reach it, but a pod that
+// creates many files does.
 const smallNode = `
 kubeletArguments:
   enable-controller-attach-detach: ['false']
@@ -33,9 +34,9 @@ kubeletArguments:
 volumeDirectory: %s/kubelet
 `
 
-// TestNodeAttachesVolumesOnSmallDisk boots a separate cluster, because its node is configured
-// differently: the controller does not attach volumes, and the kubelet's directory is on a disk
-// that a driver or a pod can fill.
+// TestNodeAttachesVolumesOnSmallDisk boots a separate cluster with a different node configuration:
+// the node attaches volumes instead of the controller, and a driver or pod can fill the disk that
+// contains the kubelet's directory.
 func TestNodeAttachesVolumesOnSmallDisk(t *testing.T) {
 	dir := smallDisk(t)
 	c := withClass(kit.Start(t, kit.Options{Node: fmt.Sprintf(smallNode, dir)}))
@@ -45,8 +46,8 @@ func TestNodeAttachesVolumesOnSmallDisk(t *testing.T) {
 	t.Run("evicts pods after the grace period of a soft threshold", func(t *testing.T) { podIsEvictedSoftly(t, c.For(t)) })
 }
 
-// smallDisk creates and mounts a disk with little more space than a cluster needs to start, and
-// returns its path.
+// smallDisk creates and mounts a disk that has little more space than a cluster needs to start. It
+// returns the disk's path.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	image, dir := filepath.Join(t.TempDir(), "small"), t.TempDir()
@@ -88,8 +89,8 @@ func nodeAttaches(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// nodeDetachesAfterRestart kills the node while a volume is in use, and while another volume is
-// being attached. The pod that uses the other volume is deleted before the node runs again.
+// nodeDetachesAfterRestart kills the node process while one volume is in use and another volume is
+// being attached. It deletes the other volume's pod before the node process runs again.
 func nodeDetachesAfterRestart(t *testing.T, c *kit.Cluster) {
 	d := install(t, c, "again.example.com/disk")
 	d.run("used")
@@ -108,9 +109,9 @@ func nodeDetachesAfterRestart(t *testing.T, c *kit.Cluster) {
 	d.wasCalled("detach", "used", 1)
 }
 
-// driverFillsDisk lets a driver, in its mount operation, fill the disk that contains the kubelet's
-// directory. The pod waits, and an event contains the cause. A volume in use can be released, and
-// the pod starts when space is available again.
+// driverFillsDisk makes a driver's mountdevice operation fill the disk that contains the kubelet's
+// directory. The pod must wait, with an event that contains the cause. Meanwhile, a volume in use
+// can be released. The pod must start when space is available again.
 func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
 	d := install(t, c, "fills.example.com/disk")
 	d.run("before")
@@ -126,7 +127,7 @@ func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
 	c.WaitFor("release of the volume on the full disk", func(context.Context) error { return d.attached("before") })
 
 	d.release("mountdevice", "begin", "filling")
-	files, _ := filepath.Glob(filepath.Join(dir, "fill*")) // The pattern is valid.
+	files, _ := filepath.Glob(filepath.Join(dir, "fill*")) // the pattern is valid
 	for _, file := range files {
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
@@ -136,9 +137,9 @@ func driverFillsDisk(t *testing.T, c *kit.Cluster, dir string) {
 	d.remove("before", "filling")
 }
 
-// podIsEvictedSoftly lets a pod use most of the inodes on the kubelet's disk. No hard threshold
-// limits inodes, so only the soft threshold can evict the pod. The pod ignores signals, so it is
-// killed after the grace period for evicted pods.
+// podIsEvictedSoftly runs a pod that uses most of the inodes on the kubelet's disk. Only the soft
+// threshold can evict the pod, because inodes have no hard threshold. The pod ignores signals, so
+// the kubelet kills it after the grace period for evicted pods.
 func podIsEvictedSoftly(t *testing.T, c *kit.Cluster) {
 	c.Apply(fmt.Sprintf(`
 apiVersion: v1
@@ -163,7 +164,7 @@ spec:
 }
 
 // TestVolumesOfLostNodeAreDetached attaches a volume to a machine that then fails permanently. The
-// machine exists only as a Node object.
+// machine is simulated by a Node object.
 func TestVolumesOfLostNodeAreDetached(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
@@ -183,8 +184,8 @@ func TestVolumesOfLostNodeAreDetached(t *testing.T) {
 	})
 	waitHolder(d, "moves", "ghost")
 
-	// The machine has mounted the volume, fails, and is marked out of service. Its pod is deleted
-	// without confirmation from the kubelet.
+	// The node reports the volume as mounted, fails, and is marked as out of service. Its pod is
+	// deleted without a confirmation from the kubelet.
 	c.WaitFor("status of the lost node", func(ctx context.Context) error {
 		node, err := c.Client.CoreV1().Nodes().Get(ctx, "ghost", metav1.GetOptions{})
 		if err != nil {
@@ -213,7 +214,7 @@ func TestVolumesOfLostNodeAreDetached(t *testing.T) {
 func waitHolder(d *driver, name, node string) {
 	d.t.Helper()
 	d.c.WaitFor(fmt.Sprintf("attachment of %s to %q", name, node), func(context.Context) error {
-		// An empty name means that the volume is not attached.
+		// A missing file results in an empty name, which means that the volume is not attached.
 		content, _ := os.ReadFile(filepath.Join(d.dir, "attached."+d.volume(name)))
 		if holder := strings.TrimSpace(string(content)); holder != node {
 			return fmt.Errorf("the volume is attached to %q", holder)

@@ -25,7 +25,8 @@ func TestManyPodsStartDuringDriverUpdate(t *testing.T) {
 	d.use(names...)
 	version := 0
 	update := func() {
-		// Every version is different. The engine's unit tests check that no version is missed.
+		// Make every version different. The engine's unit tests check that the engine detects every
+		// version.
 		version++
 		d.update("# A FlexVolume driver", fmt.Sprintf("# Version %d of a FlexVolume driver", version))
 	}
@@ -57,9 +58,8 @@ func TestManyPodsStartDuringDriverUpdate(t *testing.T) {
 	d.remove(names...)
 }
 
-// TestDriverUpdateRemovesAndAddsAttach updates the driver while a volume is attached. The volume is
-// still detached, and new volumes are handled according to the driver's capabilities at the time of
-// use.
+// TestDriverUpdateRemovesAndAddsAttach updates the driver while a volume is attached. The volume
+// must still be detached. The driver's current capabilities apply to new volumes.
 func TestDriverUpdateRemovesAndAddsAttach(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))
@@ -76,8 +76,8 @@ func TestDriverUpdateRemovesAndAddsAttach(t *testing.T) {
 	d.updateByCommand(`"attach":true`)
 	d.run("after")
 	d.remove("before", "without", "after")
-	// A volume in use that becomes attachable is also attached, because upstream cannot distinguish
-	// it from a new volume. The volume is later detached like any other volume.
+	// A volume in use is also attached when its driver becomes attachable, because upstream cannot
+	// distinguish it from a new volume. It is later detached like any other volume.
 	for name, times := range map[string]int{"before": 1, "without": 0, "after": 1} {
 		d.wasCalled("mountdevice", name, times)
 		d.wasCalled("mount", name, 1)
@@ -85,7 +85,7 @@ func TestDriverUpdateRemovesAndAddsAttach(t *testing.T) {
 	}
 }
 
-// updateByCommand updates the driver with the slipway command. The command waits until both
+// updateByCommand updates the driver with `slipway flexvolume`. The command waits until both
 // processes that call drivers use the new version.
 func (d *driver) updateByCommand(capabilities string) {
 	d.t.Helper()
@@ -97,8 +97,8 @@ func (d *driver) updateByCommand(capabilities string) {
 	d.c.MustSlipway("flexvolume", "install", file, "--driver", d.name)
 }
 
-// TestDriverIsRemovedWhileVolumesAreInUse removes the driver while a pod runs. The pod keeps its
-// volume. Afterwards, the driver is installed again.
+// TestDriverIsRemovedWhileVolumesAreInUse removes the driver while a pod runs, and later installs
+// it again. The pod must keep its volume.
 func TestDriverIsRemovedWhileVolumesAreInUse(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))

@@ -15,11 +15,11 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// password is stored in a secret, and must not appear anywhere else.
+// password is a value in a secret that must not appear anywhere else.
 const password = "the-password-of-the-storage"
 
-// TestInlineVolumeGetsSecretGroupAndOptions uses every field of a volume source, with a driver that
-// supports attach. The driver's first mount call fails and prints all its arguments.
+// TestInlineVolumeGetsSecretGroupAndOptions uses every field of a volume source with a driver that
+// supports attach. The driver's first mount call fails, and prints all of its arguments.
 func TestInlineVolumeGetsSecretGroupAndOptions(t *testing.T) {
 	t.Parallel()
 	c := withClass(kit.Shared(t))

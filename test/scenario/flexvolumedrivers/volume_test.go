@@ -15,12 +15,12 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// volume returns the name of a PersistentVolume, which consists of the name of its claim and pod,
+// volume returns a PersistentVolume's name, which consists of the common name of its claim and pod,
 // and their namespace.
 func (d *driver) volume(name string) string { return name + "." + d.c.Namespace }
 
-// claim creates a PersistentVolume that uses the driver, and its claim. change, if set, modifies
-// the volume.
+// claim creates a PersistentVolume that uses the driver, and a claim for the volume. change, if not
+// nil, modifies the volume.
 func (d *driver) claim(name string, change func(*corev1.PersistentVolume)) {
 	d.t.Helper()
 	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("32Mi")}
@@ -56,15 +56,15 @@ func (d *driver) claim(name string, change func(*corev1.PersistentVolume)) {
 	}
 }
 
-// large selects a file system that can grow while it is mounted. It does not use ext4, which can do
-// this only on a machine with CAP_SYS_RESOURCE.
+// large selects XFS, which can grow while it is mounted. ext4 can do this only on a machine with
+// CAP_SYS_RESOURCE.
 func large(pv *corev1.PersistentVolume) {
 	pv.Spec.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("320Mi")}
 	pv.Spec.FlexVolume.FSType = "xfs"
 }
 
-// pod creates a pod that uses the claim with the same name, and that records its start on the
-// volume. change, if set, modifies the pod.
+// pod creates a pod that uses the claim of the same name, and that records its start on the volume.
+// change, if not nil, modifies the pod.
 func (d *driver) pod(name string, change func(*corev1.Pod)) {
 	d.t.Helper()
 	pod := &corev1.Pod{
@@ -85,8 +85,8 @@ func (d *driver) pod(name string, change func(*corev1.Pod)) {
 		change(pod)
 	}
 	if claim := pod.Spec.Volumes[0].PersistentVolumeClaim; claim != nil {
-		// If a pod is created before its claim is bound, the scheduler delays the pod for several
-		// seconds.
+		// Wait until the claim is bound, because the scheduler would otherwise delay the pod for
+		// several seconds.
 		d.c.WaitFor("binding of claim "+claim.ClaimName, func(ctx context.Context) error {
 			if phase := readClaim(ctx, d.c, claim.ClaimName).Status.Phase; phase != corev1.ClaimBound {
 				return fmt.Errorf("it is %q", phase)
@@ -99,7 +99,7 @@ func (d *driver) pod(name string, change func(*corev1.Pod)) {
 	}
 }
 
-// use creates volumes with claims and pods.
+// use creates a volume, a claim and a pod for each name.
 func (d *driver) use(names ...string) {
 	d.t.Helper()
 	for _, name := range names {
@@ -110,7 +110,7 @@ func (d *driver) use(names ...string) {
 	}
 }
 
-// run is like use, but also waits until the pods run.
+// run works like use, but also waits until the pods are running.
 func (d *driver) run(names ...string) {
 	d.t.Helper()
 	d.use(names...)
@@ -148,8 +148,8 @@ func (d *driver) waitPodsGone(names ...string) {
 	})
 }
 
-// remove deletes pods, waits until none of the driver's volumes is in use, and deletes the claims
-// and volumes. The data on the volumes is kept.
+// remove deletes pods, waits until the driver's volumes are no longer in use, and deletes the
+// claims and PersistentVolumes. The storage keeps the data.
 func (d *driver) remove(names ...string) {
 	d.t.Helper()
 	d.deletePods(names...)
@@ -167,7 +167,7 @@ func (d *driver) remove(names ...string) {
 	}
 }
 
-// className is the StorageClass for manually created volumes whose claims can grow.
+// className is the name of a StorageClass for manually created volumes whose claims can grow.
 const className = "by-hand"
 
 // withClass creates the class in a cluster and returns the cluster.

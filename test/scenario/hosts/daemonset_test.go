@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// driverScript is a FlexVolume driver whose volumes contain the host's node name.
+// driverScript is a FlexVolume driver whose volumes contain the name of the host's node.
 const driverScript = `#!/bin/sh
 case $1 in
 init) echo '{"status": "Success", "capabilities": {"attach": false}}' ;;
@@ -19,8 +19,8 @@ unmount) umount $2 && echo '{"status": "Success"}' ;;
 esac
 `
 
-// driverDaemonSet copies the driver to each host's plugin directory. The hosts in a test have
-// different directories, which a ConfigMap lists by node.
+// driverDaemonSet copies the driver to each host's plugin directory. A ConfigMap contains the
+// directories by node, because each of the test's hosts has a different directory.
 const driverDaemonSet = `
 apiVersion: apps/v1
 kind: DaemonSet
@@ -49,7 +49,7 @@ spec:
           exec sleep infinity
 `
 
-// agentDaemonSet runs on nodes that have the guide's label for hosts with log collection.
+// agentDaemonSet runs on the nodes that have the guide's label for hosts that collect logs.
 const agentDaemonSet = `
 apiVersion: apps/v1
 kind: DaemonSet
@@ -79,8 +79,8 @@ spec:
 `, node, kit.ToolsImage)
 }
 
-// TestDriverOfDaemonSetReachesHostsThatJoinLater follows the discovery document: a DaemonSet that
-// installs a driver on each host also installs it on hosts that join later.
+// TestDriverOfDaemonSetReachesHostsThatJoinLater checks a promise of the discovery document: a
+// DaemonSet that installs a driver on each host also installs it on hosts that join later.
 func TestDriverOfDaemonSetReachesHostsThatJoinLater(t *testing.T) {
 	c, host := kit.SharedHost(t)
 	late := c.NewHost("late", kit.Options{})

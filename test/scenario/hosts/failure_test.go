@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// waitServes waits until the pod "far" responds to requests from its own host.
+// waitServes waits until the pod "far" responds to requests from the host that it runs on.
 func waitServes(host *kit.Host, address string) {
 	host.WaitFor("response of pod far on its host", func(ctx context.Context) error {
 		return fetchFar(ctx, host, "http://"+address+":8080/")
@@ -36,7 +36,7 @@ func TestJoinedHostOutlivesFailures(t *testing.T) {
 	waitServes(host, address)
 	c.WaitFetch("near", "http://far."+c.Namespace+".svc/", "I am far")
 
-	// The second host continues to work without a master.
+	// The second host must continue to work without a master.
 	c.Kill("slipway")
 	waitServes(host, address)
 	host.Kill("slipway")

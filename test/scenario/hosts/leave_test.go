@@ -38,8 +38,8 @@ spec:
       - {name: web, image: localhost/slipway-tools:current, command: [sleep, infinity]}
 `
 
-// waitPodsElsewhere waits until the deployment has three ready pods, and none of them is on the
-// given node.
+// waitPodsElsewhere waits until the deployment has three ready pods, none of which is on the given
+// node.
 func waitPodsElsewhere(c *kit.Cluster, node string) {
 	c.WaitFor("pods on nodes other than "+node, func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=web"})
@@ -62,7 +62,7 @@ func waitPodsElsewhere(c *kit.Cluster, node string) {
 	})
 }
 
-// request sends a request to the API server with a client certificate. It returns the status code.
+// request sends a request to the API server with a client certificate, and returns the status code.
 func request(t *testing.T, c *kit.Cluster, file, path string) int {
 	t.Helper()
 	cert, err := tls.LoadX509KeyPair(file, file)
@@ -85,11 +85,11 @@ func request(t *testing.T, c *kit.Cluster, file, path string) int {
 	return response.StatusCode
 }
 
-// lostSoon lets pods be evicted from an unreachable node after one second instead of five minutes.
+// lostSoon makes pods tolerate an unreachable node for one second instead of five minutes.
 const lostSoon = `      tolerations: [{key: node.kubernetes.io/unreachable, operator: Exists, effect: NoExecute, tolerationSeconds: 1}]
 `
 
-// owner is a pod with the only disk, which prefers the third host.
+// owner is a pod that uses the only disk and prefers the third host.
 const owner = `
 ---
 apiVersion: v1
@@ -123,8 +123,8 @@ spec:
       volumes: [{name: disk, persistentVolumeClaim: {claimName: disk}}]
 `
 
-// TestLostHostIsReplacedAndLeaves loses a host, moves its pods and its volume to other hosts, lets
-// the host join again, and removes it.
+// TestLostHostIsReplacedAndLeaves loses a host, waits until its pods and volume are on other hosts,
+// joins the host again, and finally removes it.
 func TestLostHostIsReplacedAndLeaves(t *testing.T) {
 	c, other := kit.SharedHost(t)
 	waitNodeReady(c, second)
@@ -147,8 +147,8 @@ func TestLostHostIsReplacedAndLeaves(t *testing.T) {
 	removeHost(t, c, again)
 }
 
-// loseHost kills the host third, whose pods include the owner of the disk. The owner moves to
-// another host when the node has the taint for lost nodes.
+// loseHost kills the third host, whose pods include the owner of the disk. The owner must move to
+// another host after an administrator adds the taint for lost nodes.
 func loseHost(t *testing.T, c *kit.Cluster, host *kit.Host, disk *kit.Disk) {
 	t.Helper()
 	c.Apply(strings.Replace(deployment, "      containers:\n", lostSoon+"      containers:\n", 1) + owner)
@@ -195,7 +195,8 @@ func loseHost(t *testing.T, c *kit.Cluster, host *kit.Host, disk *kit.Disk) {
 		}
 		return nil
 	})
-	// The lost host's pods are not removed until an administrator reports that the host is lost.
+	// The lost host's pods are marked for deletion, but remain until an administrator reports the
+	// host as lost.
 	for _, name := range lost {
 		if pod := c.Pod(name); pod.DeletionTimestamp == nil {
 			t.Errorf("pod %s of the lost host is not being deleted", name)
@@ -216,7 +217,7 @@ func loseHost(t *testing.T, c *kit.Cluster, host *kit.Host, disk *kit.Disk) {
 	disk.Check(t)
 }
 
-// removeHost lets a host leave the cluster, and checks that nothing of it remains.
+// removeHost makes a host leave the cluster, and checks that none of its objects remain.
 func removeHost(t *testing.T, c *kit.Cluster, host *kit.Host) {
 	t.Helper()
 	subnet := c.OC("get", "node", third, "-o", "jsonpath={.spec.podCIDR}")
@@ -229,7 +230,7 @@ func removeHost(t *testing.T, c *kit.Cluster, host *kit.Host) {
 		return err
 	})
 
-	// Copy the host's certificates, as a thief would.
+	// Copy the host's certificates, as an attacker who has stolen them.
 	stolen := map[string]string{}
 	for path, probe := range map[string]string{
 		"pki/kubelet/kubelet-client-current.pem": "/api/v1/nodes/" + third,

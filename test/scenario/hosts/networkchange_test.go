@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// setNetworks replaces the pod networks in the master's configuration, such as "10.128.0.0/23:9",
-// and restarts the master.
+// setNetworks replaces the pod networks in the master's configuration with networks such as
+// "10.128.0.0/23:9", and restarts the master.
 func setNetworks(t *testing.T, c *kit.Cluster, networks ...string) {
 	t.Helper()
 	content, err := os.ReadFile(c.MasterFile())
@@ -55,8 +55,8 @@ func insideNetworks(host *kit.Host) (string, error) {
 	return string(output), err
 }
 
-// TestPodNetworksChangeOnARunningCluster first removes a network in which a host has its subnet.
-// Then it restores this network and adds another network.
+// TestPodNetworksChangeOnARunningCluster first tries to remove a network that contains a host's
+// subnet. It then restores this network and adds another network.
 func TestPodNetworksChangeOnARunningCluster(t *testing.T) {
 	c, host := newServers(t)
 	const first, hosts, added = firstNetwork + ":9", secondNetwork + ":8", "10.66.0.0/16:8"

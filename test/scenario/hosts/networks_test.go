@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// Pod networks. The first network has only one subnet, so that the other hosts get subnets of the
-// second network. All tests in the package therefore use both networks.
+// These are the pod networks. The first network has only one subnet, so the other hosts get subnets
+// of the second network. Therefore, all tests in the package use both networks.
 const (
 	firstNetwork, secondNetwork = "10.128.0.0/23", "10.64.0.0/16"
 
@@ -33,7 +33,7 @@ func TestSecondHostGetsSubnetOfSecondNetwork(t *testing.T) {
 	if prefix, err := netip.ParsePrefix(subnet); err != nil || prefix.Bits() != 24 || !strings.HasPrefix(subnet, "10.64.") {
 		t.Errorf("the second host has the subnet %q", subnet)
 	}
-	// A policy that accepts only the client's network.
+	// Create a policy that accepts only the client's network.
 	c.Apply(`
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy

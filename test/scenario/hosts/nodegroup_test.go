@@ -38,7 +38,8 @@ func (g grouped) edit(arguments string) {
 	}
 }
 
-// waitState waits until the node's condition has the given reason for the current ConfigMap.
+// waitState waits until the node's condition has the given reason for the current version of the
+// ConfigMap.
 func (g grouped) waitState(reason string) *corev1.Node {
 	g.t.Helper()
 	configMap, err := g.Client.CoreV1().ConfigMaps("openshift-node").Get(g.t.Context(), "node-config-compute", metav1.GetOptions{})
@@ -69,7 +70,7 @@ func (g grouped) waitState(reason string) *corev1.Node {
 	return node
 }
 
-// waitPods waits until the node's pod capacity has the given value.
+// waitPods waits until the node's pod capacity equals count.
 func (g grouped) waitPods(count string) {
 	g.t.Helper()
 	g.WaitFor("room for "+count+" pods", func(ctx context.Context) error {
@@ -90,8 +91,8 @@ func (g grouped) file() string {
 	return string(content)
 }
 
-// TestNodeFollowsItsGroup follows 3.11 Cluster Administration, 2.11. Changes to the group restart
-// the node process, but no pod. At the end, the node is deleted, and its host leaves.
+// TestNodeFollowsItsGroup follows 3.11 Cluster Administration, 2.11. Changes to the group must
+// restart the node process, but no pod. At the end, the test deletes the node, and the host leaves.
 func TestNodeFollowsItsGroup(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	g := grouped{c, t, c.NewHost("grouped", kit.Options{}), "grouped"}
@@ -123,7 +124,7 @@ func TestNodeFollowsItsGroup(t *testing.T) {
 	g.edit(`{cert-dir: [/tmp/certificates]}`)
 	g.waitState("NodeConfigRefused")
 	written := g.file()
-	g.edit(`{system-reserved: ["memory=100Ti"]}`) // this setting makes the kubelet exit
+	g.edit(`{system-reserved: ["memory=100Ti"]}`) // the kubelet exits with this setting
 	g.waitState("NodeConfigReverted")
 	if file := g.file(); file != written {
 		t.Errorf("node-config.yaml is\n%s\nwant\n%s", file, written)
@@ -153,7 +154,8 @@ func TestNodeFollowsItsGroup(t *testing.T) {
 		t.Errorf("the container is %s after %d restarts, want %s", after.ContainerID, after.RestartCount, before.ContainerID)
 	}
 
-	// A running host whose node was deleted can leave, although the masters reject its certificates.
+	// A running host whose node was deleted must be able to leave, although the masters reject its
+	// certificates.
 	c.OC("delete", "node", g.name)
 	g.host.MustSlipway("leave")
 	if nodes, err := c.TryOC("get", "node", g.name); err == nil {

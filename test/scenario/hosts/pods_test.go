@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// server returns a pod on a node. The pod serves its name over HTTP on port 8080 and logs every
+// server returns a pod on a node. The pod serves its name over HTTP on port 8080, and logs every
 // request.
 func server(name, node string) string {
 	return fmt.Sprintf(`
@@ -34,8 +34,8 @@ spec:
 `, name, node, kit.ToolsImage)
 }
 
-// newServers creates the pod "near" on the master and the pod "far" on the second host, each with a
-// service.
+// newServers creates the pod "near" on the first host and the pod "far" on the second host, and a
+// service for each pod.
 func newServers(t *testing.T) (cluster *kit.Cluster, host *kit.Host) {
 	t.Helper()
 	c, host := kit.SharedHost(t)
@@ -55,7 +55,7 @@ func TestPodsOfBothHostsReachEachOther(t *testing.T) {
 		c.WaitFetch(from, fmt.Sprintf("http://%s:8080/", c.Pod(to).Status.PodIP), page)
 		c.WaitFetch(from, fmt.Sprintf("http://%s.%s.svc/", to, c.Namespace), page)
 	}
-	// Packets to another host keep the pod's source address.
+	// Packets to another host must keep the pod's source address.
 	c.WaitFor("the address of the client in the log of the server", func(context.Context) error {
 		log, err := c.TryOC("logs", "far")
 		if err == nil && !strings.Contains(log, c.Pod("near").Status.PodIP) {
@@ -104,7 +104,7 @@ spec:
 	checkRoute(t, c)
 }
 
-// farRoute is the URL of the route of the pod "far".
+// farRoute is the URL of the route to the pod "far".
 const farRoute = "http://far.example.com/"
 
 // waitClosed waits until the router on the first host cannot reach the pod "far".
@@ -117,8 +117,9 @@ func waitClosed(c *kit.Cluster) {
 	})
 }
 
-// checkRoute checks that a router on another host reaches the pod "far", which only the pod "near"
-// can reach, after the steps in OpenShift 3.11 Cluster Administration, NetworkPolicy and Routers.
+// checkRoute checks that a router on another host can reach the pod "far" after the steps in
+// OpenShift 3.11 Cluster Administration, NetworkPolicy and Routers. Before that, only the pod
+// "near" can reach it.
 func checkRoute(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	waitClosed(c)
@@ -160,8 +161,8 @@ func checkTrace(t *testing.T, c *kit.Cluster, host *kit.Host) {
 func TestSecondHostPullsFromTheRegistryAndPushesBuilds(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	waitNodeReady(c, second)
-	// The image differs from the images in other tests. A node pulls an image again for pods that
-	// do not have the pull secret that was used for the first pull.
+	// Use a different image than other tests, because a node that has pulled an image with a pull
+	// secret pulls it again for pods without this secret.
 	const built = "localhost/hosts-test:1"
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM "+kit.ToolsImage+"\nLABEL test=hosts\n"), 0o600); err != nil {
@@ -183,7 +184,7 @@ func TestSecondHostPullsFromTheRegistryAndPushesBuilds(t *testing.T) {
 	checkBuild(t, c)
 }
 
-// checkBuild builds an image on the second host, which pushes it to the registry on the master. The
+// checkBuild builds an image on the second host and pushes it to the registry on the master. The
 // base image is the tag tools:v1.
 func checkBuild(t *testing.T, c *kit.Cluster) {
 	t.Helper()

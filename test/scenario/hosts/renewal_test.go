@@ -18,9 +18,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// shortLifetime makes the control plane issue certificates that nodes renew at most 78 seconds
-// later: as in upstream, the certificates are backdated by five minutes, and they are renewed when
-// 70 to 90 percent of their validity period has passed.
+// shortLifetime makes the control plane issue certificates that nodes renew after at most 78
+// seconds. As in upstream, certificates are backdated by five minutes, and nodes renew them after
+// 70 to 90 percent of their validity period.
 const shortLifetime = "kubernetesMasterConfig: {controllerArguments: {cluster-signing-duration: [2m]}}"
 
 // firstCertificate returns the first certificate in a file.
@@ -36,7 +36,7 @@ func firstCertificate(path string) (*x509.Certificate, error) {
 	return certificates[0], nil
 }
 
-// servingCertificate returns the serving certificate of a host's kubelet.
+// servingCertificate returns the certificate that a host's kubelet serves.
 func servingCertificate(ctx context.Context, host *kit.Host) (*x509.Certificate, error) {
 	conn, err := host.Dial(ctx, "tcp", host.Address.String()+":10250")
 	if err != nil {
@@ -99,7 +99,8 @@ func TestNodeRenewsItsCertificates(t *testing.T) {
 	checkMove(t, c, host)
 }
 
-// checkPods checks that a new pod on the second host runs, and that the master reaches it.
+// checkPods creates a pod on the second host, and checks that it runs and that the master can reach
+// it.
 func checkPods(t *testing.T, c *kit.Cluster, name string) {
 	t.Helper()
 	c.Apply(server(name, second))
@@ -109,8 +110,8 @@ func checkPods(t *testing.T, c *kit.Cluster, name string) {
 	}
 }
 
-// checkExpiry tests hosts that were off until all certificates had expired. The master issues new
-// certificates to itself. The node needs a token that was issued for its name.
+// checkExpiry tests hosts that were off until all of their certificates had expired. The master
+// issues new certificates for itself. The node needs a token that was issued for its name.
 func checkExpiry(t *testing.T, c *kit.Cluster, host *kit.Host) {
 	t.Helper()
 	host.MustSlipway("down")
@@ -152,8 +153,8 @@ func checkSettings(t *testing.T, c *kit.Cluster, host *kit.Host) {
 	host.WaitReady()
 }
 
-// checkMove tests a cluster that is restored from a backup at another address. The node finds the
-// cluster after an administrator specifies the new address.
+// checkMove tests a cluster that is restored from a backup at a different address. The node finds
+// the cluster only after an administrator specifies the new address.
 func checkMove(t *testing.T, c *kit.Cluster, host *kit.Host) {
 	t.Helper()
 	archive := filepath.Join(t.TempDir(), "host.tar.gz")

@@ -28,15 +28,16 @@ import (
 )
 
 // rogue is a host whose administrator attacks the cluster that the host has joined. The attacker
-// uses only the host's keys and runs no processes.
+// uses only the host's keys, and runs no processes on the host.
 type rogue struct {
 	*kit.Cluster
 	t       *testing.T
-	host    *kit.Host // the victim, which is the second host
+	host    *kit.Host // the attacked host, which is the second host
 	name    string
 	address string
 	token   string
-	// bootstrap has the token's permissions. node has the node's permissions.
+	// bootstrap has the permissions of the join token, and node has the permissions of the rogue
+	// host's node.
 	bootstrap *kit.User
 	node      *kit.User
 }
@@ -50,8 +51,8 @@ type joinRequest struct {
 	DNSDomain string `json:"dnsDomain"`
 }
 
-// newRogue returns a host with an unused token. The host's name is unique, because the name of a
-// joining host is reserved for a while.
+// newRogue returns a rogue host with an unused token. The host has a unique name, because a joining
+// host's name is reserved for a while.
 func newRogue(t *testing.T) *rogue {
 	t.Helper()
 	c, host := kit.SharedHost(t)
@@ -68,7 +69,7 @@ func newRogue(t *testing.T) *rogue {
 	return r
 }
 
-// ask sends a join request.
+// ask sends a join request and returns the response.
 func (r *rogue) ask(request joinRequest) (code int, text string) {
 	r.t.Helper()
 	if request.Token == "" {
@@ -94,9 +95,8 @@ func (r *rogue) ask(request joinRequest) (code int, text string) {
 	return response.StatusCode, string(data)
 }
 
-// request creates a CertificateSigningRequest as a user, and returns the name of the
-// CertificateSigningRequest and the key. It fails the test if the user cannot create the
-// CertificateSigningRequest.
+// request creates a CertificateSigningRequest as a user. It returns the object's name and the
+// private key. It fails the test if the API server rejects the object.
 func (r *rogue) request(user *kit.User, signer string, subject pkix.Name, hosts []string) (name string, key []byte) {
 	r.t.Helper()
 	name, key, err := r.tryRequest(user, signer, subject, hosts)
@@ -150,7 +150,7 @@ func nodeSubject(name string) pkix.Name {
 	return pkix.Name{CommonName: "system:node:" + name, Organization: []string{"system:nodes"}}
 }
 
-// join obtains the node's certificate.
+// join joins the cluster, and obtains the node's certificate.
 func (r *rogue) join() {
 	r.t.Helper()
 	if code, text := r.ask(joinRequest{NodeName: r.name, Address: r.address}); code != http.StatusOK {
@@ -171,7 +171,7 @@ func (r *rogue) join() {
 	r.node = r.user(cert, key)
 }
 
-// user returns the user that a certificate identifies.
+// user returns a user that authenticates with the given client certificate.
 func (r *rogue) user(cert, key []byte) *kit.User {
 	config := rest.AnonymousClientConfig(r.Config)
 	config.Dial, config.CertData, config.KeyData = r.Dial, cert, key
@@ -218,7 +218,7 @@ func TestTokenIsValidForCertificateOfOneNode(t *testing.T) {
 	}
 	r.join()
 	var pending []string
-	// The token has already been used.
+	// None of these requests may be approved, because the host has already used the token.
 	for _, node := range []string{r.name, second, r.NodeName()} {
 		name, _ := r.request(r.bootstrap, certificatesv1.KubeAPIServerClientKubeletSignerName, nodeSubject(node), nil)
 		pending = append(pending, name)
@@ -234,7 +234,8 @@ func TestTokenIsValidForCertificateOfOneNode(t *testing.T) {
 		name, _ := r.request(r.node, certificatesv1.KubeletServingSignerName, nodeSubject(r.name), []string{host})
 		pending = append(pending, name)
 	}
-	// The controllers handle requests in order, with few workers.
+	// When this request has been handled, the earlier requests have been handled, too, because the
+	// controllers handle requests in order with few workers.
 	own, _ := r.request(r.node, certificatesv1.KubeAPIServerClientSignerName, component("system:kube-proxy", "system:node:"+r.name), nil)
 	r.WaitFor("certificate of the node's own component", func(ctx context.Context) error {
 		request, err := r.Client.CertificatesV1().CertificateSigningRequests().Get(ctx, own, metav1.GetOptions{})
@@ -311,14 +312,15 @@ func TestNodeCannotTakeResourcesOfOtherNodes(t *testing.T) {
 	r.node.MayNot("POST", kit.CorePath("kube-system", "serviceaccounts/default/token"), "{apiVersion: authentication.k8s.io/v1, kind: TokenRequest, spec: {}}", "no relationship")
 }
 
-// TestRemovedNodeGetsNoNewCertificate removes a node that continuously requests certificates.
+// TestRemovedNodeGetsNoNewCertificate removes a node while its host continuously requests
+// certificates.
 func TestRemovedNodeGetsNoNewCertificate(t *testing.T) {
 	r := newRogue(t)
 	r.join()
 	if response, err := r.register("{}"); err != nil {
 		t.Fatalf("%v %s", err, response)
 	}
-	// A Node without the finalizer is removed immediately.
+	// Wait for the finalizer, because a Node without the finalizer would be removed immediately.
 	r.WaitFor("finalizer of the node", func(ctx context.Context) error {
 		node, err := r.Client.CoreV1().Nodes().Get(ctx, r.name, metav1.GetOptions{})
 		if err == nil && len(node.Finalizers) == 0 {
@@ -334,7 +336,8 @@ func TestRemovedNodeGetsNoNewCertificate(t *testing.T) {
 		}
 		return name, err
 	}
-	// The node can be removed before the first request of the loop.
+	// Send one request first, because the node might be removed before the loop sends its first
+	// request.
 	if _, err := request(); err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +347,7 @@ func TestRemovedNodeGetsNoNewCertificate(t *testing.T) {
 		if apierrors.IsUnauthorized(err) {
 			return nil
 		}
-		_, _ = r.register("{}") // try to register the Node again, which must be rejected or deleted
+		_, _ = r.register("{}") // try to recreate the Node, which must be rejected or deleted
 		return fmt.Errorf("the host got request %q, %w", name, err)
 	})
 	issued := 0

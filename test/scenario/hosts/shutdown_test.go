@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// busConfiguration configures a D-Bus bus without access control.
+// busConfiguration is the configuration of a D-Bus bus that gives all clients access.
 const busConfiguration = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
 <busconfig>
   <type>system</type>
@@ -38,12 +38,12 @@ const (
 	manager    = login1 + ".Manager"
 )
 
-// logind implements the part of systemd-logind that announces a machine's shutdown. The test
-// machine does not run systemd-logind, and must not shut down.
+// logind implements the part of systemd-logind that announces a machine's shutdown, because the
+// test machine does not run systemd-logind and must not shut down.
 type logind struct {
 	bus *dbus.Conn
-	// released is closed when the kubelet no longer delays the shutdown. It is nil until the
-	// kubelet first delays the shutdown.
+	// released is closed when the kubelet stops delaying the shutdown. It is nil until the kubelet
+	// first delays the shutdown.
 	released atomic.Pointer[chan struct{}]
 }
 
@@ -57,17 +57,17 @@ func (l *logind) Inhibit(_, _, _, _ string) (dbus.UnixFD, *dbus.Error) {
 	released := make(chan struct{})
 	l.released.Store(&released)
 	go func() {
-		_, _ = reader.Read(make([]byte, 1)) // the read returns when the last process closes the other end
+		_, _ = reader.Read(make([]byte, 1)) // returns when the last process closes the write end
 		reader.Close()
 		close(released)
 	}()
-	// Close the file later, because the bus sends a copy of the file descriptor only after this
-	// method returns.
+	// Close the file later, because the bus sends a copy of the file descriptor only after Inhibit
+	// returns.
 	time.AfterFunc(time.Second, func() { writer.Close() })
 	return dbus.UnixFD(writer.Fd()), nil
 }
 
-// newLogind starts a system bus with logind for the hosts that the test starts.
+// newLogind starts a system bus with logind, for the hosts that the test starts afterwards.
 func newLogind(t *testing.T) *logind {
 	t.Helper()
 	dir := t.TempDir()
@@ -100,8 +100,8 @@ func newLogind(t *testing.T) *logind {
 	return l
 }
 
-// TestPodsEndBeforeTheMachineShutsDown announces a shutdown as systemd-logind does. A pod
-// terminates gracefully before the kubelet lets the shutdown continue.
+// TestPodsEndBeforeTheMachineShutsDown announces a shutdown as systemd-logind does. A pod must
+// terminate gracefully before the kubelet lets the shutdown continue.
 func TestPodsEndBeforeTheMachineShutsDown(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	l := newLogind(t)
@@ -137,7 +137,7 @@ func TestPodsEndBeforeTheMachineShutsDown(t *testing.T) {
 	if nodes := c.OC("get", "node", "rebooting"); !strings.Contains(nodes, " NotReady") {
 		t.Errorf("the node still accepts new pods:\n%s", nodes)
 	}
-	// The shutdown is canceled.
+	// Cancel the shutdown.
 	if err := l.bus.Emit(login1Path, manager+".PrepareForShutdown", false); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // TestThroughputBetweenPodsAndHostsIsMeasured measures the throughput between pods on two hosts,
-// and then between the hosts, as described in the section "Troubleshooting Throughput Issues".
+// and then between the hosts, as the guide's section "Troubleshooting Throughput Issues" describes.
 func TestThroughputBetweenPodsAndHostsIsMeasured(t *testing.T) {
 	c, host := newServers(t)
 	near, far := c.Namespace+"/near", c.Namespace+"/far"

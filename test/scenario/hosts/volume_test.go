@@ -8,8 +8,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// keeper is a Deployment that prefers a node. Its page, on a volume of the default storage class,
-// contains the name of the first pod.
+// keeper is a Deployment that prefers a node. Its pods serve a page on a volume of the default
+// storage class. The first pod writes its name to the page.
 const keeper = `
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: page}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 16Mi}}}}
 ---
@@ -39,8 +39,9 @@ spec:
 `
 
 // TestJoinedHostKeepsVolumesAndWakesServices idles a service whose pod has a volume on the second
-// host. A connection from another pod on this host wakes the service, and the volume brings the new
-// pod to this host, although the Deployment now prefers the master.
+// host, and then connects to the service from another pod on that host. The connection must start a
+// new pod. Because of the volume, the pod must run on the second host, although the Deployment now
+// prefers the master.
 func TestJoinedHostKeepsVolumesAndWakesServices(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	waitOutput := func(want string, get ...string) {

@@ -1,6 +1,5 @@
-// Package identity tests that a running cluster handles changes to its credentials and address:
-// Slipway reissues certificates, and the machine's address can change, without any action by an
-// administrator.
+// Package identity tests that a running cluster handles changes to its credentials and address
+// without an administrator: Slipway reissues certificates, and the machine's address can change.
 package identity
 
 import (
@@ -26,10 +25,10 @@ import (
 )
 
 func TestCertificatesAreReissuedInRunningCluster(t *testing.T) {
-	// Certificates with a lifetime of one hour are checked every ten seconds.
+	// With this lifetime, Slipway checks the certificates every ten seconds.
 	c := kit.Start(t, kit.Options{Master: "slipway: {certificateLifetime: 1h}"})
-	// Both servers try again to load a missing file within a minute.
-	serials := map[string]string{} // process names by address
+	// Within a minute, both servers try again to load a missing file.
+	serials := map[string]string{} // serial numbers, keyed by address
 	for server, address := range map[string]string{
 		"master.server": "127.0.0.1:8443",
 		"node/server":   net.JoinHostPort(c.Address.String(), "10250"),
@@ -62,7 +61,7 @@ func TestCertificatesAreReissuedInRunningCluster(t *testing.T) {
 }
 
 // rotateKeysUnderLoad replaces the key of every certificate twice, which normally takes more than
-// two lifetimes, while clients open a connection for each request. No request may fail.
+// two lifetimes. Meanwhile, clients open a connection for each request, and no request may fail.
 func rotateKeysUnderLoad(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.Apply(fmt.Sprintf(`
@@ -113,11 +112,12 @@ spec:
 	load.Wait()
 }
 
-// withFreshClient calls a function with an administrator's client that opens a new connection.
+// withFreshClient calls call with an administrator's client that opens its own connection.
 func withFreshClient(c *kit.Cluster, call func(kubernetes.Interface) error) error {
 	config := rest.CopyConfig(c.Config)
 	config.QPS = -1
-	// client-go shares a transport between clients unless each client has a separate Dial function.
+	// Set Dial, because client-go shares a transport between clients that have no separate Dial
+	// function.
 	config.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		return c.Dial(ctx, network, address)
 	}
@@ -201,7 +201,7 @@ func serial(c *kit.Cluster, address string) (string, error) {
 		return "", err
 	}
 	defer conn.Close()
-	// This check does not verify the CA. The clients verify it afterwards.
+	// Do not verify the certificate's CA here, because the clients verify it afterwards.
 	client := tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
 	if err := client.Handshake(); err != nil {
 		return "", err
@@ -239,8 +239,8 @@ spec:
 		}
 		return fmt.Errorf("the addresses of the node are %v", node.Status.Addresses)
 	})
-	// The API server reaches the kubelet at the new address, and both serving certificates contain
-	// the new address.
+	// The API server must reach the kubelet at the new address, and both serving certificates must
+	// contain the new address.
 	c.WaitFor("a command in the pod", func(context.Context) error {
 		_, err := c.TryOC("exec", "witness", "--", "true")
 		return err

@@ -12,9 +12,9 @@ import (
 
 const customSchedulerImage = "localhost/custom-scheduler:1"
 
-// customSchedulerFiles contains the files that are added to the program in the image. The program
-// does not use leader election, because the lease that it would use by default belongs to the
-// default scheduler.
+// customSchedulerFiles contains the files that the image contains in addition to the program. The
+// configuration disables leader election, because the default lease belongs to the default
+// scheduler.
 var customSchedulerFiles = map[string]string{
 	"Dockerfile": "FROM " + kit.ToolsImage + `
 ADD kube-scheduler /usr/local/bin/kube-scheduler
@@ -28,7 +28,8 @@ profiles: [{schedulerName: custom-scheduler}]
 `,
 }
 
-// customScheduler is the manifest in the guide, 16.4.2, with an image that the test builds.
+// customScheduler is the manifest in section 16.4.2 of the guide, with an image that the test
+// builds.
 const customScheduler = `
 apiVersion: v1
 kind: ServiceAccount
@@ -72,8 +73,8 @@ spec:
           image: ` + customSchedulerImage + `
 `
 
-// TestCustomSchedulerPlacesItsPods runs upstream's scheduler as a second scheduler, as described in
-// the Cluster Administration guide, 16.4.
+// TestCustomSchedulerPlacesItsPods runs upstream's scheduler as a second scheduler, according to
+// section 16.4 of the Cluster Administration guide.
 func TestCustomSchedulerPlacesItsPods(t *testing.T) {
 	c := kit.Shared(t)
 	dir := t.TempDir()

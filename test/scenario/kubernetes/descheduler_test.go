@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// deschedulerRole is the role in section 16.3.2 of the administration guide.
+// deschedulerRole is the role in section 16.3.2 of the Cluster Administration guide.
 const deschedulerRole = `
 kind: ClusterRole
 apiVersion: rbac.authorization.k8s.io/v1beta1
@@ -34,7 +34,7 @@ rules:
   verbs: ["create"]
 `
 
-// deschedulerPolicy is the sample in section 16.3.3 with RemoveDuplicates.
+// deschedulerPolicy is the sample policy in section 16.3.3, with the RemoveDuplicates strategy.
 const deschedulerPolicy = `
 apiVersion: "descheduler/v1alpha1"
 kind: "DeschedulerPolicy"
@@ -63,7 +63,7 @@ strategies:
       - "requiredDuringSchedulingIgnoredDuringExecution"
 `
 
-// deschedulerJob is the Job in section 16.3.5 with this platform's image.
+// deschedulerJob is the Job in section 16.3.5, with this platform's image.
 const deschedulerJob = `
 apiVersion: batch/v1
 kind: Job
@@ -98,8 +98,8 @@ spec:
             name: descheduler-policy-configmap
 `
 
-// controlled returns a ReplicationController with the given number of pods. fields contains the
-// fields of their spec, one per line.
+// controlled returns a ReplicationController with the given number of pods. fields contains
+// additional fields for the pods' spec, one field per line.
 func controlled(name string, count int, annotation string, fields ...string) string {
 	return fmt.Sprintf(`
 ---
@@ -117,7 +117,7 @@ spec:
 `, name, count, annotation, strings.Join(fields, "\n      "))
 }
 
-// addSpareNode adds a node without a machine. The node reports that it is ready until the test
+// addSpareNode adds a node without a machine, and keeps reporting the node as ready until the test
 // ends.
 func addSpareNode(t *testing.T, c *kit.Cluster, labels map[string]string) {
 	t.Helper()
@@ -132,14 +132,14 @@ func addSpareNode(t *testing.T, c *kit.Cluster, labels map[string]string) {
 			case <-time.After(5 * time.Second):
 			}
 			patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":"True","lastHeartbeatTime":%q}]}}`, time.Now().UTC().Format(time.RFC3339))
-			// A failed heartbeat is ignored, because further heartbeats follow.
+			// Ignore a failed heartbeat, because more heartbeats follow.
 			_, _ = c.Client.CoreV1().Nodes().Patch(ctx, "spare", "application/strategic-merge-patch+json", []byte(patch), metav1.PatchOptions{}, "status")
 		}
 	})
 	t.Cleanup(func() { stop(); beats.Wait() })
 }
 
-// TestDeschedulerRunsAsJob follows section 16.3 of the administration guide.
+// TestDeschedulerRunsAsJob follows section 16.3 of the Cluster Administration guide.
 func TestDeschedulerRunsAsJob(t *testing.T) {
 	c := kit.Shared(t)
 	name := c.NodeName()
@@ -181,7 +181,7 @@ spec: {minAvailable: 2, selector: {matchLabels: {set: guarded}}}
 		c.OC("delete", "clusterrole/descheduler-cluster-role", "clusterrolebinding/descheduler-cluster-role-binding")
 		c.OC("delete", "-n", "kube-system", "--ignore-not-found", "job/descheduler-job", "sa/descheduler-sa", "configmap/descheduler-policy-configmap")
 	})
-	// The node without a machine does not run pods, so run the Job's pod on the other node.
+	// Run the Job's pod on the other node, because the spare node runs no pods.
 	job := strings.Replace(deschedulerJob, "serviceAccountName:", fmt.Sprintf("nodeSelector: {kubernetes.io/hostname: %s}\n        serviceAccountName:", name), 1)
 	if err := create(t, c.In("kube-system"), job); err != nil {
 		t.Fatal(err)

@@ -66,8 +66,8 @@ func installDevicePlugin(t *testing.T, c *kit.Cluster, cards string) {
 	t.Cleanup(func() { c.OC("delete", "namespace", "device-plugin-example") })
 }
 
-// TestDevicePluginGivesDevicesToPods installs the example plugin with two devices. One device
-// fails, and the plugin and the node are restarted.
+// TestDevicePluginGivesDevicesToPods installs the example plugin with two devices. It then lets one
+// device fail, and restarts the plugin and the node process.
 func TestDevicePluginGivesDevicesToPods(t *testing.T) {
 	c := kit.Shared(t)
 	name, cards := c.NodeName(), t.TempDir()
@@ -116,7 +116,7 @@ func TestDevicePluginGivesDevicesToPods(t *testing.T) {
 	}
 }
 
-// deviceFails removes the device that is allocated to the pod "second", and creates it again.
+// deviceFails removes the device that is allocated to the pod "second", and then recreates it.
 func deviceFails(t *testing.T, c *kit.Cluster, node, path string) {
 	t.Helper()
 	waitHealth := func(want corev1.ResourceHealthStatus) {

@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// resolve returns the response code and the first record in a response from the master's DNS
-// server.
+// resolve queries the master's DNS server. It returns the response code and the first record of the
+// response.
 func resolve(c *kit.Cluster, network string, kind uint16, name string) string {
 	client := dns.Client{Net: network}
 	response, _, err := client.Exchange(new(dns.Msg).SetQuestion(name, kind), fmt.Sprintf("%s:8053", c.Address))
@@ -36,8 +36,9 @@ func hash(address string) string {
 	return fmt.Sprintf("%x", sum.Sum32())
 }
 
-// TestDigPrintsAddressesOfServices runs the guide's `dig SERVICE.PROJECT A +search +short` against
-// the master. The search domain and ndots are passed as arguments, in place of a pod's resolv.conf.
+// TestDigPrintsAddressesOfServices runs the guide's command `dig SERVICE.PROJECT A +search +short`
+// with the master's DNS server. Arguments replace the search domain and the ndots option in a pod's
+// resolv.conf.
 func TestDigPrintsAddressesOfServices(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(`
@@ -67,7 +68,7 @@ subsets: [{addresses: [{ip: 198.18.255.8}, {ip: 198.18.255.9}], ports: [{port: 8
 				return fmt.Errorf("%w: %s", err, output)
 			}
 			addresses := strings.Fields(string(output))
-			slices.Sort(addresses) // the order of the records changes from query to query
+			slices.Sort(addresses) // the order of the records differs between queries
 			if got := strings.Join(addresses, " "); got != want {
 				return fmt.Errorf("%q, want %q", got, want)
 			}

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// extenderPolicy calls an extender after the predicates and priorities.
+// extenderPolicy is a policy with predicates, a priority, and an extender.
 const extenderPolicy = `{
 	"kind": "Policy",
 	"apiVersion": "v1",
@@ -31,8 +31,8 @@ const extenderPolicy = `{
 	}]
 }`
 
-// extender rejects nodes with the label damaged=true, and prefers nodes with the label quiet=true.
-// While it is broken, it responds to each request with an error.
+// extender is a scheduler extender that rejects nodes with the label damaged=true and prefers nodes
+// with the label quiet=true. While broken is true, it responds to each request with an error.
 type extender struct {
 	broken atomic.Bool
 }
@@ -70,7 +70,7 @@ func (e *extender) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveExtender serves an extender on the cluster's machine until the test ends.
+// serveExtender runs an extender on the cluster's machine until the test ends.
 func serveExtender(t *testing.T, c *kit.Cluster) *extender {
 	t.Helper()
 	e := &extender{}
@@ -87,7 +87,7 @@ func serveExtender(t *testing.T, c *kit.Cluster) *extender {
 	return e
 }
 
-// TestSchedulerCallsExtenderOfPolicy lets an extender filter and score the nodes in a pool.
+// TestSchedulerCallsExtenderOfPolicy makes an extender filter and score the nodes in a pool.
 func TestSchedulerCallsExtenderOfPolicy(t *testing.T) {
 	c := kit.Shared(t)
 	t.Cleanup(func() { setPolicy(t, c, standardScheduler, "podMaxBackoffSeconds: 11") })

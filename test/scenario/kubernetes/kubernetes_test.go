@@ -2,8 +2,8 @@
 // placement, priority, quota, roles, workloads, services and volumes.
 //
 // The cluster in these tests has one machine. Tests that need several nodes add Node objects
-// without a machine. The scheduler and the controllers treat these nodes like any other node: pods
-// are placed on them, but never run.
+// without a machine. The scheduler and the controllers treat these nodes like any other node, but
+// the pods that are placed on them never run.
 package kubernetes
 
 import (
@@ -23,9 +23,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// master lets services choose external addresses from a network that no machine uses, and lets
-// projects add tolerations to their pods. It also makes the master's DNS server accept all clients,
-// as OpenShift 3.11's installer does. The descheduler's policy file exists only in the
+// master allows services to use external addresses from a network that no machine uses, and allows
+// projects to add tolerations to their pods. It also makes the master's DNS server accept all
+// clients, as OpenShift 3.11's installer does. The descheduler's policy file exists only during the
 // descheduler's test.
 const master = `
 slipway: {descheduler: {policyConfigFile: descheduler.yaml, interval: 1s}}
@@ -63,8 +63,8 @@ func container(command string, fields ...string) string {
 	return "containers: [{" + strings.Join(all, ", ") + "}]"
 }
 
-// pod returns a manifest for a pod whose app label is its name. fields contains the fields of its
-// spec, one per line.
+// pod returns a manifest for a pod whose app label is its name. fields contains fields for the
+// pod's spec, one field per line.
 func pod(name string, fields ...string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -112,9 +112,9 @@ func makePod(t *testing.T, c *kit.Cluster, manifest string) {
 	}
 }
 
-// addNode adds a node without a machine and removes it when the test ends. The node is ready, and
+// addNode adds a node without a machine, and removes it when the test ends. The node is ready, and
 // has four CPUs and 8 GiB of memory for pods. After about 40 seconds without a heartbeat, the node
-// controller marks the node as not ready.
+// controller marks it as not ready.
 func addNode(t *testing.T, c *kit.Cluster, name string, labels map[string]string) {
 	t.Helper()
 	labels = maps.Clone(labels)
@@ -138,7 +138,7 @@ func addNode(t *testing.T, c *kit.Cluster, name string, labels map[string]string
 	waitTaints(c, name)
 }
 
-// setCondition changes a condition on a node without a machine.
+// setCondition sets a condition on a node without a machine.
 func setCondition(t *testing.T, c *kit.Cluster, name string, kind corev1.NodeConditionType, status corev1.ConditionStatus) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":%q,"status":%q,"lastHeartbeatTime":%q}]}}`,
@@ -146,7 +146,7 @@ func setCondition(t *testing.T, c *kit.Cluster, name string, kind corev1.NodeCon
 	c.OC("patch", "node", name, "--subresource", "status", "--type", "strategic", "-p", patch)
 }
 
-// waitTaints waits until a node has exactly these taints, in the form key=value:effect or
+// waitTaints waits until a node has exactly the given taints, in the form key=value:effect or
 // key:effect.
 func waitTaints(c *kit.Cluster, name string, want ...string) {
 	c.WaitFor(fmt.Sprintf("taints %v of node %s", want, name), func(ctx context.Context) error {
@@ -167,8 +167,8 @@ func waitTaints(c *kit.Cluster, name string, want ...string) {
 	})
 }
 
-// placement waits until the scheduler has made a decision about a pod, and returns the node's name,
-// or "" if no node is suitable.
+// placement waits until the scheduler has made a decision about a pod. It returns the name of the
+// pod's node, or "" if no node is suitable.
 func placement(c *kit.Cluster, name string) (node string) {
 	c.WaitFor("decision on pod "+name, func(context.Context) error {
 		pod := c.Pod(name)
@@ -185,7 +185,8 @@ func placement(c *kit.Cluster, name string) (node string) {
 	return node
 }
 
-// wantPlace fails the test unless a pod is placed on a node. "" means that no node is suitable.
+// wantPlace fails the test unless a pod is placed on the given node. An empty name means that no
+// node is suitable.
 func wantPlace(t *testing.T, c *kit.Cluster, name, node string) {
 	t.Helper()
 	if got := placement(c, name); got != node {
@@ -203,7 +204,7 @@ func waitPlace(c *kit.Cluster, name, node string) {
 	})
 }
 
-// waitLeaving waits until a pod is being deleted or no longer exists.
+// waitLeaving waits until a pod is being deleted or has been deleted.
 func waitLeaving(c *kit.Cluster, name string) {
 	c.WaitFor("end of pod "+name, func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
@@ -226,7 +227,7 @@ func waitPhase(c *kit.Cluster, name string, phase corev1.PodPhase) *corev1.Pod {
 	return pod
 }
 
-// expect fails the test for each text that the output does not contain.
+// expect fails the test for each text that output does not contain.
 func expect(t *testing.T, output string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {

@@ -54,7 +54,7 @@ func TestNodesAreListedAndDescribed(t *testing.T) {
 		t.Errorf("after the deletion: %v", err)
 	}
 	if _, err := c.Client.CoreV1().Nodes().Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err) // the cleanup function deletes the node
+		t.Fatal(err) // the cleanup deletes the node
 	}
 }
 
@@ -114,7 +114,7 @@ func TestNodeReportsItsProperties(t *testing.T) {
 			}
 		}
 	}
-	// The memory that is not allocatable consists of the platform's reservation and the eviction
+	// The memory that is not allocatable is the sum of the platform's reservation and the eviction
 	// threshold.
 	capacity := node.Status.Capacity.Memory().Value()
 	remaining := capacity - node.Status.Allocatable.Memory().Value()
@@ -161,7 +161,7 @@ func TestPodHasPauseContainer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	programs := map[string]string{} // processes by cgroup; each container has its own cgroup
+	programs := map[string]string{} // processes by cgroup; each container has its own
 	for _, process := range processes {
 		groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", process.PID))
 		if err == nil && strings.Contains(string(groups), uid) {
@@ -282,7 +282,7 @@ spec:
 		}
 		return err
 	})
-	// The pod ignores SIGTERM, and its grace period is set by the command.
+	// The pod ignores SIGTERM, so it runs until the end of the grace period that the command sets.
 	c.StartOC("adm", "drain", name, "--pod-selector=set=guarded", "--grace-period=600")
 	waitLeaving(c, guarded)
 	if period := c.Pod(guarded).DeletionGracePeriodSeconds; period == nil || *period != 600 {

@@ -20,7 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestNodeRunsManifestsOfDirectory creates, changes and removes a manifest in the node's directory.
+// TestNodeRunsManifestsOfDirectory creates, changes and removes a manifest in the node's manifest
+// directory.
 func TestNodeRunsManifestsOfDirectory(t *testing.T) {
 	c := kit.Shared(t)
 	dir := c.Path("node", "pods")
@@ -66,7 +67,8 @@ func TestKubeletHasSettingsOfNodeConfig(t *testing.T) {
 func TestFeatureGatesAreSetByArguments(t *testing.T) {
 	c := kit.Shared(t)
 	expect(t, c.OC("get", "--raw", "/api/v1/nodes/"+c.NodeName()+"/proxy/configz"), `"RotateKubeletServerCertificate":false`)
-	// Without the feature gate, the API server compresses large responses.
+	// The feature gate disables compression, so the API server must not compress this large
+	// response.
 	large := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "large"}, Data: map[string]string{"text": strings.Repeat("text ", 50_000)}}
 	if _, err := c.Client.CoreV1().ConfigMaps(c.Namespace).Create(t.Context(), large, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -85,11 +87,11 @@ func TestFeatureGatesAreSetByArguments(t *testing.T) {
 	}
 }
 
-// TestNodeRunsManifestsOfURL changes and removes a manifest. The web server requires a header in
-// requests.
+// TestNodeRunsManifestsOfURL changes and removes a manifest on a web server. The web server
+// requires a header in requests.
 func TestNodeRunsManifestsOfURL(t *testing.T) {
-	// Other tests cannot share the cluster: the kubelet does not delete pods while the web server
-	// is unavailable.
+	// Do not share this cluster with other tests, because the kubelet deletes no pods while the web
+	// server is unavailable.
 	c := kit.New(t, kit.Options{Node: `
 kubeletArguments:
   manifest-url: ["http://127.0.0.1:18017/pods.yaml"]

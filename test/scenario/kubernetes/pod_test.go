@@ -67,14 +67,15 @@ func TestRestartPolicyControlsRestarts(t *testing.T) {
 	}
 }
 
-// backedOff reports whether a container is waiting for its backoff, or was started after this
-// backoff for its nth restart. The kubelet does not always report that a container is waiting.
+// backedOff reports whether a container is waiting for its backoff before the nth restart, or has
+// restarted after this backoff. It checks both, because the kubelet does not always report that a
+// container is waiting.
 func backedOff(status corev1.ContainerStatus, restart int32, delay time.Duration) bool {
 	if waiting := status.State.Waiting; waiting != nil {
 		return waiting.Reason == "CrashLoopBackOff" && strings.HasPrefix(waiting.Message, "back-off "+delay.String())
 	}
 	last, current := status.LastTerminationState.Terminated, status.State.Terminated
-	const precision = time.Second // resolution of the timestamps
+	const precision = time.Second // resolution of the API's timestamps
 	return last != nil && current != nil && status.RestartCount == restart && current.StartedAt.Sub(last.FinishedAt.Time) >= delay-precision
 }
 
@@ -86,11 +87,11 @@ func TestContainersOfPodShareNetworkAndVolumes(t *testing.T) {
 	makePod(t, c, pod("rival", container("httpd -f -p 8080")))
 	pair := c.WaitPodRunning("pair")
 	c.WaitFetch("pair", "http://127.0.0.1:8080/", "shared")
-	rival := c.WaitPodRunning("rival") // The pod has another address, so the port is free.
+	rival := c.WaitPodRunning("rival") // the port is free because the pod has another address
 	if pair.Status.PodIP == rival.Status.PodIP || pair.Spec.NodeName != rival.Spec.NodeName {
 		t.Errorf("pods at %s and %s", pair.Status.PodIP, rival.Status.PodIP)
 	}
-	// Each container has separate processes and files.
+	// Each container must have its own processes and files.
 	if processes := c.OC("exec", "pair", "-c", "writer", "--", "ps"); strings.Contains(processes, "httpd") {
 		t.Errorf("the other container's process is visible:\n%s", processes)
 	}
@@ -147,7 +148,7 @@ func TestPodDefaultsAreSet(t *testing.T) {
 	makePod(t, c, strings.Replace(pod("x", sleeper("env: [{name: COLOR, value: blue}]", "ports: [{name: web, containerPort: 8080}]",
 		"resources: {limits: {cpu: 100m, memory: 32Mi}}", "securityContext: {runAsUser: 1000}"), "serviceAccountName: robot"), "name: x,", "generateName: made-,", 1))
 	makePod(t, c, pod("plain", sleeper()))
-	makePod(t, c, pod("former", sleeper(), "serviceAccount: robot")) // the key in 3.11's samples
+	makePod(t, c, pod("former", sleeper(), "serviceAccount: robot")) // 3.11's samples use this key
 	if got := c.Pod("former").Spec.ServiceAccountName; got != "robot" {
 		t.Errorf("a pod with serviceAccount uses the account %q", got)
 	}

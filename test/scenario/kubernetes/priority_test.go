@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// classes contains priority classes. The first manifest uses the guide's API version.
+// classes contains priority classes. The first class uses the guide's API version.
 const classes = `
 apiVersion: scheduling.k8s.io/v1beta1
 kind: PriorityClass
@@ -67,7 +67,7 @@ func TestCriticalPodAnnotationBecomesPriorityClass(t *testing.T) {
 	}
 }
 
-// TestPreemptionPrefersVictimsWithoutBudget also checks that a pod does not preempt the pods that
+// TestPreemptionPrefersVictimsWithoutBudget also checks that a pod does not preempt other pods that
 // its affinity requires.
 func TestPreemptionPrefersVictimsWithoutBudget(t *testing.T) {
 	c := kit.Shared(t)
@@ -122,7 +122,8 @@ func TestPodsOfHigherPriorityPreemptOthers(t *testing.T) {
 	}
 
 	makePod(t, c, pod("urgent", cpu("2"), nodeSelector, "priorityClassName: scenario-high"))
-	// The victim is evicted despite its disruption budget, because no other pod can be evicted.
+	// The scheduler must evict the victim despite its disruption budget, because it can evict no
+	// other pod.
 	waitLeaving(c, "large")
 	c.WaitFor("nomination", func(context.Context) error {
 		if got := c.Pod("urgent").Status.NominatedNodeName; got != "crowded" {
@@ -130,7 +131,8 @@ func TestPodsOfHigherPriorityPreemptOthers(t *testing.T) {
 		}
 		return nil
 	})
-	// No machine stops the victim, so the pod waits until the victim's grace period is over.
+	// The node has no machine that stops the victim, so the pod waits until the victim's grace
+	// period ends.
 	if urgent := c.Pod("urgent"); urgent.Spec.NodeName != "" || c.Pod("large").DeletionGracePeriodSeconds == nil {
 		t.Errorf("urgent is on node %q before the victim has ended", urgent.Spec.NodeName)
 	}

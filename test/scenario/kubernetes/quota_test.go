@@ -9,14 +9,14 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// unscheduled keeps a pod pending. A pending pod counts against a quota like a running pod.
+// unscheduled keeps a pod pending. Quotas count pending pods like running pods.
 const unscheduled = "schedulerName: none"
 
 func resources(requests, limits string) string {
 	return sleeper(fmt.Sprintf("resources: {requests: {%s}, limits: {%s}}", requests, limits))
 }
 
-// waitUsed waits until a quota's status contains the usage for each resource, in the form
+// waitUsed waits until a quota's status contains the given usage of each resource, in the form
 // key=value.
 func waitUsed(c *kit.Cluster, quota string, uses ...string) {
 	c.WaitFor(fmt.Sprintf("use %v of quota %s", uses, quota), func(ctx context.Context) error {
@@ -41,8 +41,9 @@ func waitUsed(c *kit.Cluster, quota string, uses ...string) {
 
 func TestQuotaLimitsProject(t *testing.T) {
 	c := kit.Shared(t)
-	// Each service account has two secrets. The CA certificates are in ConfigMaps. Kubernetes can
-	// miss objects that are created at the same time as the quota.
+	// Wait for the project's own objects before creating the quota, because Kubernetes can miss
+	// objects that are created at the same time as the quota. Each service account has two secrets.
+	// The CA certificates are in ConfigMaps.
 	c.WaitFor("6 secrets and 2 ConfigMaps of the project", func(context.Context) error {
 		list, err := c.TryOC("get", "secrets,configmaps", "-o", "name")
 		if err == nil && (strings.Count(list, "secret/") != 6 || strings.Count(list, "configmap/") != 2) {
@@ -121,7 +122,7 @@ spec:
 		t.Errorf("second deployment: %v", err)
 	}
 	expect(t, c.OC("get", "quota"), "objects", "compute", "pods: 1/4")
-	// Completed pods and deleted objects are no longer counted.
+	// Quotas must no longer count completed pods and deleted objects.
 	c.OC("patch", "pod", "one", "--subresource", "status", "-p", `{"status":{"phase":"Succeeded"}}`)
 	waitUsed(c, "compute", "requests.cpu=0")
 	waitUsed(c, "objects", "pods=0")
@@ -160,7 +161,7 @@ func TestQuotaScopesSelectPods(t *testing.T) {
 		waitUsed(c, quota, use)
 	}
 	expectRejected(t, c, pod("d", sleeper("resources: {requests: {cpu: 1m}}"), unscheduled), "exceeded quota", "limited: pods=2")
-	// A completed pod is no longer counted.
+	// Quotas must no longer count a completed pod.
 	c.OC("patch", "pod", "c", "--subresource", "status", "-p", `{"status":{"phase":"Failed"}}`)
 	waitUsed(c, "notbesteffort", "pods=1")
 	if err := create(t, c, pod("e", sleeper(), unscheduled, "activeDeadlineSeconds: 3600")); err != nil {
@@ -198,7 +199,7 @@ spec: {hard: {cpu: 1, memory: 1Gi, ephemeral-storage: 1Gi}}
 	if err := create(t, c, pod("plain", sleeper("resources: {requests: {ephemeral-storage: 1Mi}}"), unscheduled, "initContainers: [{name: init, image: none}]")); err != nil {
 		t.Fatal(err)
 	}
-	// These keys are short forms for requests.
+	// Without a prefix, these keys mean requests.
 	waitUsed(c, "requests", "cpu=20m", "memory=8Mi", "ephemeral-storage=1Mi")
 	plain := c.Pod("plain").Spec
 	for _, container := range append(plain.InitContainers, plain.Containers...) {

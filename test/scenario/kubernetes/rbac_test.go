@@ -15,9 +15,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// can reports the result of `oc auth can-i` for a user.
+// can reports whether `oc auth can-i` prints "yes" for a user and an action.
 func can(c *kit.Cluster, user string, action ...string) bool {
-	// If the answer is "no", the exit code is 1.
+	// Ignore the error, because the command returns exit code 1 if it prints "no".
 	response, _ := c.TryOC(append([]string{"auth", "can-i", "--as", user, "--as-group", "system:authenticated"}, action...)...)
 	return strings.TrimSpace(response) == "yes"
 }
@@ -69,7 +69,7 @@ func TestRolesGrantTheirRules(t *testing.T) {
 			t.Errorf("may %s %s: %t, want %t", tt.user, tt.action, got, tt.want)
 		}
 	}
-	// The API server enforces the permissions.
+	// The API server must enforce the permissions that `oc auth can-i` reports.
 	if _, err := c.TryOC("get", "secrets", "--as", "anna"); err == nil || !strings.Contains(err.Error(), `User "anna" cannot list resource "secrets"`) {
 		t.Errorf("a user without the right: %v", err)
 	}
@@ -80,7 +80,7 @@ func TestRolesGrantTheirRules(t *testing.T) {
 	if output := c.OC("auth", "can-i", "--list", "--as", "anna"); !strings.Contains(output, "pods") {
 		t.Errorf("rules of anna:\n%s", output)
 	}
-	// Users cannot grant permissions that they do not have.
+	// Users must not be able to grant permissions that they do not have.
 	if _, err := c.TryOC("create", "clusterrolebinding", "more", "--clusterrole=cluster-admin", "--user=ben", "--as=ben"); err == nil {
 		t.Error("an administrator of a project became an administrator of the cluster")
 	}
@@ -130,7 +130,7 @@ rules: [{apiGroups: [scenario.example.com], resources: [boats], verbs: [get, lis
 	expectRejected(t, c, fmt.Sprintf(boat, "many"), "must be of type integer")
 }
 
-// whoami returns the caller's name as reported by the API server.
+// whoami returns the caller's user name and groups from the API server.
 func whoami(t *testing.T, c *kit.Cluster, change func(*rest.Config)) (authenticationv1.UserInfo, error) {
 	t.Helper()
 	config := rest.AnonymousClientConfig(c.Config)
@@ -177,7 +177,7 @@ func TestEveryRequestHasAUser(t *testing.T) {
 			t.Errorf("with %s: %s, want %s", name, got, tt.want)
 		}
 	}
-	// Unauthenticated requests also belong to a group that can be granted permissions.
+	// Unauthenticated requests belong to a group that can also be granted permissions.
 	c.OC("create", "role", "reader", "--verb=get,list", "--resource=configmaps")
 	c.OC("create", "rolebinding", "anonymous", "--role=reader", "--group=system:unauthenticated")
 	anonymous := rest.AnonymousClientConfig(c.Config)

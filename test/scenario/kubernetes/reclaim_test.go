@@ -9,7 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// directory returns a directory on the machine that pods can write to, and a volume source for it.
+// directory creates a directory on the machine that all users can write to. It returns the
+// directory's path and a volume source for it.
 func directory(t *testing.T) (path, source string) {
 	path = t.TempDir()
 	if err := os.Chmod(path, 0o777); err != nil {
@@ -18,8 +19,8 @@ func directory(t *testing.T) (path, source string) {
 	return path, fmt.Sprintf("hostPath: {path: %s}", path)
 }
 
-// user returns a pod that mounts a claim at /data. fields contains additional fields for its volume
-// source, such as `readOnly: true`.
+// user returns a pod that mounts a claim at /data. fields contains additional fields for the pod's
+// volume source, such as `readOnly: true`.
 func user(name, claim string, fields ...string) string {
 	source := fmt.Sprintf("claimName: %s", claim)
 	for _, field := range fields {
@@ -57,7 +58,7 @@ func TestVolumeFailsIfReclaimFails(t *testing.T) {
 	c := kit.Shared(t)
 	class := "storageClassName: scenario-failed"
 	removeVolumes(t, c, "failed")
-	// Upstream only deletes directories below /tmp.
+	// Deletion must fail, because upstream deletes hostPath volumes only below /tmp.
 	c.Apply(volume("failed", "1Gi", accessModes, class, "hostPath: {path: /nowhere}", "persistentVolumeReclaimPolicy: Delete") + claim("failed", "1Gi", accessModes, class))
 	waitVolume(c, "failed", "failed")
 	c.OC("delete", "pvc", "failed")
@@ -125,8 +126,8 @@ func TestClaimPrefersVolumeWithExactAccessModes(t *testing.T) {
 	removeVolumes(t, c, "late")
 	c.Apply(volume("late", "5Gi", accessModes, class, hostPath))
 	waitVolume(c, "waits", "late")
-	// The volume with additional access modes also matches, and is smaller. The claim must be bound
-	// to the volume that has exactly the requested modes.
+	// The smaller volume also matches, but it has additional access modes. The claim must be bound
+	// to the volume that has exactly the requested access modes.
 	removeVolumes(t, c, "smaller", "larger")
 	c.Apply(volume("smaller", "3Gi", "accessModes: [ReadWriteOnce, ReadOnlyMany]", class, hostPath) + volume("larger", "5Gi", accessModes, class, hostPath))
 	waitVolumePhase(c, "smaller", "Available")
@@ -157,8 +158,8 @@ func TestVolumeCapacityIsStorageOnly(t *testing.T) {
 	expectRejected(t, c, "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: odd}, spec: {resources: {requests: {cpu: 1}}, "+accessModes+"}}", "spec.resources[storage]: Required value")
 }
 
-// The test kernel supports neither NFS nor SCSI. The kubelet's plugins exist and report the missing
-// programs.
+// The machine supports neither NFS nor SCSI, so the kubelet's volume plugins exist but must report
+// that programs are missing.
 func TestProviderErrorsAreEventsOfPod(t *testing.T) {
 	c := kit.Shared(t)
 	class := "storageClassName: scenario-remote"

@@ -63,7 +63,7 @@ func TestNodeSelectorsAndAffinitySelectNode(t *testing.T) {
 	if wide := c.OC("get", "pod", "pod-0", "-o", "wide"); !strings.Contains(wide, "NODE") || !strings.Contains(wide, "west") {
 		t.Errorf("oc get pod -o wide does not show the node:\n%s", wide)
 	}
-	// Scheduled pods stay on their node when the labels change.
+	// Scheduled pods must stay on their node when the node's labels change.
 	c.OC("label", "node", "west", "zone-", "disk=hdd")
 	if got := c.Pod("pod-0"); got.Spec.NodeName != "west" || got.DeletionTimestamp != nil {
 		t.Errorf("pod-0 is on %q, deleted at %v", got.Spec.NodeName, got.DeletionTimestamp)
@@ -71,12 +71,12 @@ func TestNodeSelectorsAndAffinitySelectNode(t *testing.T) {
 	expectRejected(t, c, pod("heavy", sleeper(), wants("{weight: 101, preference: {matchExpressions: ["+anyZone+"]}}")), "must be in the range 1-100")
 }
 
-// near returns an affinity term for pods with the given value of the app label.
+// near returns an affinity term that selects pods by the value of their app label.
 func near(app, topology string) string {
 	return by("{key: app, operator: In, values: ["+app+"]}", topology)
 }
 
-// by returns an affinity term for pods that match an expression.
+// by returns an affinity term that selects pods with a label expression.
 func by(expression, topology string) string {
 	return fmt.Sprintf("{topologyKey: %s, labelSelector: {matchExpressions: [%s]}}", topology, expression)
 }
@@ -113,8 +113,8 @@ func TestPodAffinityAndAntiAffinitySelectNode(t *testing.T) {
 			wantPlace(t, c, tt.app, tt.want)
 		})
 	}
-	// Two pods with anti-affinity, such as two registries on infrastructure nodes, never share a
-	// node: the second pod waits.
+	// Two pods with anti-affinity, such as two registries on infrastructure nodes, must not share a
+	// node. Therefore, the second pod must wait.
 	registry := rule("podAntiAffinity", required, near("registry-1, registry-2", host))
 	for i, want := range []string{"three", ""} {
 		name := fmt.Sprintf("registry-%d", i+1)
@@ -218,8 +218,8 @@ volumeBindingMode: WaitForFirstConsumer
 	wantPlace(t, c, "elsewhere", "")
 }
 
-// TestOtherSchedulerBindsItsPods acts as a scheduler: it binds the pod that uses its scheduler
-// name. The default scheduler ignores this pod.
+// TestOtherSchedulerBindsItsPods acts as a second scheduler. It binds the pod with its scheduler
+// name, which the default scheduler must ignore.
 func TestOtherSchedulerBindsItsPods(t *testing.T) {
 	c := kit.Shared(t)
 	makePod(t, c, pod("mine", sleeper(), "schedulerName: scenario"))
@@ -243,12 +243,12 @@ func TestOtherSchedulerBindsItsPods(t *testing.T) {
 	if err := bind(); err == nil || !strings.Contains(err.Error(), "already assigned") {
 		t.Errorf("a bound pod was bound again: %v", err)
 	}
-	// A pod that specifies its node needs no scheduler.
+	// A pod that specifies its node does not need a scheduler.
 	makePod(t, c, pod("named", sleeper(), "nodeName: "+c.NodeName()))
 	c.WaitPodRunning("named")
 }
 
-// TestLabelsOfGuideSelectNodes uses the administration guide's labels in the same way.
+// TestLabelsOfGuideSelectNodes uses labels as in the Cluster Administration guide.
 func TestLabelsOfGuideSelectNodes(t *testing.T) {
 	c := kit.Shared(t)
 	addNode(t, c, "gpu", map[string]string{"openshift.com/gpu-accelerator": "true", "failure-domain.beta.kubernetes.io/zone": "z1"})

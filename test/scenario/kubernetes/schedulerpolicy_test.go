@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// setPolicy writes the scheduler's policy file and waits until the configuration in effect contains
-// the given text.
+// setPolicy writes the scheduler's policy file, and waits until the scheduler's effective
+// configuration contains the given text.
 func setPolicy(t *testing.T, c *kit.Cluster, content, effect string) {
 	t.Helper()
 	writePolicy(t, c, content)
@@ -33,12 +33,12 @@ func writePolicy(t *testing.T, c *kit.Cluster, content string) {
 	}
 }
 
-// standardScheduler is a configuration with Kubernetes' default rules, and a setting that shows
-// whether the configuration is in effect.
+// standardScheduler is a configuration with Kubernetes' default rules, and with an additional
+// setting that shows whether the configuration is in effect.
 const standardScheduler = "kind: KubeSchedulerConfiguration\napiVersion: kubescheduler.config.k8s.io/v1\npodMaxBackoffSeconds: 11\n"
 
-// TestSchedulerFollowsPolicyFile uses the rules in the guide's last sample, and replaces them while
-// the cluster runs.
+// TestSchedulerFollowsPolicyFile uses the rules in the guide's last sample policy, and replaces the
+// policy while the cluster runs.
 func TestSchedulerFollowsPolicyFile(t *testing.T) {
 	c := kit.Shared(t)
 	t.Cleanup(func() { setPolicy(t, c, standardScheduler, "podMaxBackoffSeconds: 11") })
@@ -70,7 +70,7 @@ func TestSchedulerFollowsPolicyFile(t *testing.T) {
 		wantPlace(t, c, name, want)
 	}
 	place("first", "nodeSelector: {zone: z1}", "a1")
-	place("second", "", "a2") // the first pod's region, but another zone and no building
+	place("second", "", "a2") // in the first pod's region, in another zone, without a building
 	place("building", "nodeSelector: {building: b1}", "")
 	waitEvent(c, c.Namespace, "building", "FailedScheduling", "node(s) have the label building")
 
@@ -81,6 +81,6 @@ func TestSchedulerFollowsPolicyFile(t *testing.T) {
 		}
 		return nil
 	})
-	place("east", "nodeSelector: {zone: z1}", "a1") // the previous policy remains in effect
+	place("east", "nodeSelector: {zone: z1}", "a1") // the previous policy must remain in effect
 	place("west", "nodeSelector: {region: r2}", "b1")
 }

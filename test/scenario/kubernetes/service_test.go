@@ -22,7 +22,7 @@ func server(fields ...string) string {
 }
 
 // service returns a manifest for a service that selects the pods with the label app=web. fields
-// contains the fields of its spec.
+// contains additional fields for the service's spec.
 func service(name string, fields ...string) string {
 	return fmt.Sprintf("\n---\n{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {ports: [{port: 80, targetPort: 8080}], %s}}\n", name, strings.Join(fields, ", "))
 }
@@ -51,14 +51,14 @@ func TestServiceBalancesOverItsPods(t *testing.T) {
 			t.Errorf("with affinity: %q after %q", page, first)
 		}
 	}
-	// The environment variables describe the services that existed before the pod.
+	// Environment variables must describe the services that existed before the pod.
 	if env := c.Exec("client", "env"); !strings.Contains(env, "WEB_SERVICE_HOST="+address+"\n") || !strings.Contains(env, "WEB_SERVICE_PORT=80\n") {
 		t.Errorf("environment:\n%s", env)
 	}
 	if endpoints := c.OC("get", "endpoints", "web", "-o", "jsonpath={.subsets[*].addresses[*].targetRef.name}"); len(strings.Fields(endpoints)) != 2 {
 		t.Errorf("endpoints of pods %q, want two", endpoints)
 	}
-	// The service selects the new pods and keeps its address.
+	// The service must keep its address and select the new pods.
 	c.OC("delete", "pods", "-l", "app=web", "--wait=false")
 	for _, name := range waitPods(c, "app=web", 2) {
 		c.WaitFetch("client", "http://"+address+"/", name)
@@ -76,7 +76,8 @@ func TestNodePortsAreInRange(t *testing.T) {
 	name := "{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {type: NodePort, ports: [{port: 80, nodePort: %d}]}}"
 	expectRejected(t, c, fmt.Sprintf(name, "outside", 8080), "The range of valid ports is 30000-32767")
 	expectRejected(t, c, fmt.Sprintf(name, "taken", port), "provided port is already allocated")
-	// Project members can create such services until an administrator's quota prevents it.
+	// Project members must be able to create these services unless an administrator's quota
+	// prevents it.
 	c.Apply("{apiVersion: v1, kind: ResourceQuota, metadata: {name: ports}, spec: {hard: {services.nodeports: 1, services.loadbalancers: 0}}}")
 	waitUsed(c, "ports", "services.nodeports=1", "services.loadbalancers=0")
 	expectRejected(t, c, service("further", "type: NodePort"), "exceeded quota: ports, requested: services.nodeports=1")
@@ -89,7 +90,7 @@ func TestExternalAddressReachesService(t *testing.T) {
 	c.WaitPodRunning("web")
 	c.WaitPodRunning("client")
 	c.WaitFetch("client", "http://198.18.255.7/", "web")
-	// The service has this address in addition to its cluster IP.
+	// The service must have this address in addition to its cluster IP.
 	c.WaitFetch("client", "http://web."+c.Namespace+"/", "web")
 
 	c.Apply(service("balanced", "type: LoadBalancer", "selector: {app: web}"))
@@ -108,13 +109,13 @@ func TestExternalAddressReachesService(t *testing.T) {
 	expectRejected(t, c, service("thief", "externalIPs: ["+address+"]"), "is in networkConfig.ingressIPNetworkCIDR")
 }
 
-// lookup waits until the DNS response that a pod receives for a name contains all of texts and none
-// of peers.
+// lookup waits until a pod's DNS query for a name returns a response that contains all of texts and
+// none of peers.
 func lookup(c *kit.Cluster, name string, texts []string, peers ...string) {
 	c.WaitFor("response to "+name, func(context.Context) error {
 		resp, err := c.TryOC("exec", "client", "--", "nslookup", name)
 		if len(texts) == 0 {
-			err = nil // The name might not exist.
+			err = nil // the name might not exist
 		}
 		for _, text := range texts {
 			if err == nil && !strings.Contains(resp, text) {
@@ -162,8 +163,8 @@ func TestDNSNamesOfHeadlessServices(t *testing.T) {
 	expect(t, c.MustSlipway("logs", "node", "-n", "-1"), "Kubelet is setting 169.254.20.10 as a DNS nameserver for domain")
 }
 
-// TestServiceReachesExternalHost uses a web server for TCP and a DNS server for UDP. Both are
-// outside the cluster.
+// TestServiceReachesExternalHost uses a web server for TCP and a DNS server for UDP, both outside
+// the cluster.
 func TestServiceReachesExternalHost(t *testing.T) {
 	c := kit.Shared(t)
 	pages, err := net.Listen("tcp", net.JoinHostPort(c.Gateway.String(), "0"))
@@ -206,7 +207,7 @@ subsets:
 	address := c.OC("get", "service", "outside", "-o", "jsonpath={.spec.clusterIP}")
 	c.WaitFor("response of the DNS server", func(context.Context) error { return ask(c, address) })
 
-	// A DNS query to an idled service unidles it, and receives a response once the service has
+	// A DNS query to an idled service must unidle it. The service must respond when it has
 	// endpoints.
 	c.Apply(`{apiVersion: v1, kind: Service, metadata: {name: asleep, annotations: {idling.alpha.openshift.io/idled-at: "2026-01-01T00:00:00Z",
 		idling.alpha.openshift.io/unidle-targets: "[]"}}, spec: {ports: [{name: dns, port: 53, protocol: UDP}]}}`)
@@ -222,12 +223,12 @@ subsets:
 	})
 	c.Apply(fmt.Sprintf("{apiVersion: v1, kind: Endpoints, metadata: {name: asleep}, subsets: [{addresses: [{ip: %s}], ports: [{name: dns, port: %d, protocol: UDP}]}]}",
 		c.Gateway, packets.LocalAddr().(*net.UDPAddr).Port))
-	if err := <-response; err != nil { // The first response after unidling is sufficient.
+	if err := <-response; err != nil { // a later query must receive a response
 		c.WaitFor("response of the unidled service", func(context.Context) error { return ask(c, asleep) })
 	}
 }
 
-// ask queries TestServiceReachesExternalHost's DNS server at an address.
+// ask sends a query to the given address of TestServiceReachesExternalHost's DNS server.
 func ask(c *kit.Cluster, address string) error {
 	resp, err := c.TryOC("exec", "client", "--", "nslookup", "anything.example.com", address)
 	if err == nil && !strings.Contains(resp, "192.0.2.99") {

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// volume returns a manifest for a volume in a directory. fields contains the fields of its spec.
+// volume returns a manifest for a PersistentVolume. fields contains the fields of its spec.
 func volume(name, size string, fields ...string) string {
 	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: %s}, %s}}\n", name, size, strings.Join(fields, ", "))
 }
@@ -25,8 +25,8 @@ func claim(name, size string, fields ...string) string {
 
 const accessModes, hostPath = "accessModes: [ReadWriteOnce]", "hostPath: {path: /nowhere}"
 
-// waitVolume waits until a claim is bound to a volume. If volume is "", waitVolume checks
-// immediately that the claim is not bound.
+// waitVolume waits until a claim is bound to the given volume. If volume is "", it waits until the
+// claim is pending.
 func waitVolume(c *kit.Cluster, claim, volume string) {
 	c.WaitFor(fmt.Sprintf("claim %s bound to %q", claim, volume), func(context.Context) error {
 		got, err := c.TryOC("get", "pvc", claim, "-o", "jsonpath={.status.phase} {.spec.volumeName}")
@@ -82,7 +82,7 @@ metadata: {name: annotated, annotations: {volume.beta.kubernetes.io/storage-clas
 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
 `)
 	waitVolume(c, "annotated", "annotated")
-	// A released volume keeps its data and is not bound to other claims.
+	// A released volume must keep its data, and must not be bound to another claim.
 	c.OC("delete", "pvc", "three")
 	c.OC("wait", "pv", "medium", "--for", "jsonpath={.status.phase}=Released", "--timeout", "1m")
 	c.Apply(claim("four", "4Gi", accessModes, class))
@@ -144,7 +144,7 @@ func TestClaimInUseIsDeletedAfterItsPod(t *testing.T) {
 	if content, err := os.ReadFile(filepath.Join(data, "file")); err != nil || string(content) != "kept\n" {
 		t.Errorf("data of the released volume: %q, %v", content, err)
 	}
-	// A pod cannot use a claim in another project.
+	// A pod must not be able to use another project's claim.
 	makePod(t, c, pod("stranger", sleeper(), "volumes: [{name: data, persistentVolumeClaim: {claimName: used}}]"))
 	waitEvent(c, c.Namespace, "stranger", "FailedScheduling", `persistentvolumeclaim "used" not found`)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// readArchive returns the files in an archive, keyed by their name relative to its only top-level
-// directory.
+// readArchive returns the contents of the files in an archive, keyed by their paths relative to its
+// only top-level directory.
 func readArchive(t *testing.T, path string) map[string]string {
 	t.Helper()
 	file, err := os.Open(path)
@@ -44,8 +44,8 @@ func readArchive(t *testing.T, path string) map[string]string {
 	}
 }
 
-// TestSupportArchiveContainsStateWithoutSecrets saves an archive for a cluster that contains a
-// secret.
+// TestSupportArchiveContainsStateWithoutSecrets saves a support archive of a cluster that contains
+// a secret.
 func TestSupportArchiveContainsStateWithoutSecrets(t *testing.T) {
 	c := kit.Shared(t)
 	const confidential = "a-confidential-value"

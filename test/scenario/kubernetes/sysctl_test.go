@@ -14,8 +14,8 @@ func withSysctl(name, sysctl, value string) string {
 	return pod(name, sleeper(), "securityContext: {sysctls: [{name: "+sysctl+", value: '"+value+"'}]}")
 }
 
-// TestPodsSetSysctlsOfNode sets safe and unsafe sysctls. Both the node and the pod's constraint
-// must allow unsafe sysctls.
+// TestPodsSetSysctlsOfNode sets safe and unsafe sysctls. An unsafe sysctl requires that both the
+// node and the pod's security context constraint allow it.
 func TestPodsSetSysctlsOfNode(t *testing.T) {
 	c := kit.Shared(t)
 	makePod(t, c, withSysctl("unsafe", "kernel.msgmax", "16384"))

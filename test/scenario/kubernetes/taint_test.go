@@ -44,7 +44,8 @@ func TestTaintsKeepPodsAway(t *testing.T) {
 	if c.Pod("before").DeletionTimestamp != nil {
 		t.Error("NoSchedule ended a pod that existed before")
 	}
-	// Only the PreferNoSchedule taint is not tolerated, so the scheduler prefers another node.
+	// The pod tolerates all taints except the PreferNoSchedule taint, so the scheduler prefers
+	// another node.
 	addNode(t, c, "plain", map[string]string{"rack": "yes"})
 	c.OC("taint", "nodes", "tainted", "disk-", "dedicated-", "old=yes:PreferNoSchedule")
 	makePod(t, c, pod("choosing", sleeper(), "nodeSelector: {rack: 'yes'}"))
@@ -83,14 +84,15 @@ func TestNoExecuteEvictsIntolerantPods(t *testing.T) {
 	makePod(t, c, pod("bare", sleeper(), nodeSelector))
 	makePod(t, c, pod("tolerant", sleeper(), nodeSelector, tolerates(taint+"}")))
 	makePod(t, c, pod("patient", sleeper(), nodeSelector, tolerates(taint+", tolerationSeconds: 2}")))
-	// The node becomes not ready after some time without a heartbeat.
+	// These tolerations are needed because the node becomes not ready after some time without a
+	// heartbeat.
 	const unready = "{key: node.kubernetes.io/not-ready, operator: Exists}, {key: node.kubernetes.io/unreachable, operator: Exists}"
 	makePod(t, c, pod("lucky", sleeper(), nodeSelector, tolerates(taint+", tolerationSeconds: 3600}", unready)))
 	c.Apply(replicas("managed", sleeper(), nodeSelector))
 	for _, name := range []string{"bare", "tolerant", "patient", "lucky"} {
 		wantPlace(t, c, name, "leaving")
 	}
-	// A failed pod is also replaced.
+	// The controller must also replace a failed pod.
 	failed := onlyPending(c, "set=managed")
 	c.OC("patch", "pod", failed, "--subresource", "status", "-p", `{"status":{"phase":"Failed"}}`)
 	onlyPending(c, "set=managed")
@@ -107,7 +109,7 @@ func TestNoExecuteEvictsIntolerantPods(t *testing.T) {
 	}
 	makePod(t, c, pod("new", sleeper(), nodeSelector))
 	wantPlace(t, c, "new", "")
-	// The controller's pod is replaced. The new pod is scheduled as soon as another node exists.
+	// The controller must replace its pod. The new pod is scheduled when another node exists.
 	addNode(t, c, "staying", map[string]string{"rack": "yes"})
 	c.WaitFor("replacement on the other node", func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "set=managed"})
@@ -127,8 +129,8 @@ func TestNoExecuteEvictsIntolerantPods(t *testing.T) {
 	waitEvent(c, c.Namespace, "lucky", "TaintManagerEviction", "Cancelling deletion of Pod")
 }
 
-// TestProjectAddsTolerationsToPods dedicates a node to a project's users, with the guide's taint.
-// The admission plugin is PodTolerationRestriction.
+// TestProjectAddsTolerationsToPods dedicates a node to a project's users with the guide's taint.
+// The PodTolerationRestriction admission plugin adds the project's tolerations to its pods.
 func TestProjectAddsTolerationsToPods(t *testing.T) {
 	c := kit.Shared(t)
 	addNode(t, c, "dedicated", map[string]string{"dedicated": "groupName"})
@@ -206,7 +208,7 @@ func TestPodsAreNotScheduledToUnhealthyNode(t *testing.T) {
 			}
 		})
 	}
-	// The default tolerations last for five minutes.
+	// The default tolerations apply for five minutes.
 	third := c.Pod("third")
 	if third.DeletionTimestamp != nil || len(third.Spec.Tolerations) != 2 {
 		t.Fatalf("deleted at %v, tolerations %v", third.DeletionTimestamp, third.Spec.Tolerations)
@@ -258,8 +260,8 @@ func TestNodesGetDistinctSubnets(t *testing.T) {
 	}
 }
 
-// onlyPending waits until one pod with a label is pending on a node and the other pods have
-// terminated, and returns its name.
+// onlyPending waits until exactly one pod that matches selector is pending on a node, and all other
+// matching pods have terminated. It returns the pending pod's name.
 func onlyPending(c *kit.Cluster, selector string) (name string) {
 	c.WaitFor("one pending pod "+selector, func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector, FieldSelector: "status.phase=Pending,spec.nodeName!="})

@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestVersionNamesTheBuild checks the server's version in the output of `kubectl version -o yaml`.
+// TestVersionNamesTheBuild checks the server version that `kubectl version -o yaml` prints.
 func TestVersionNamesTheBuild(t *testing.T) {
 	c := kit.Shared(t)
 	version, err := c.Client.Discovery().ServerVersion()

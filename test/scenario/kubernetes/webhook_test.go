@@ -45,14 +45,14 @@ func selfSigned(t *testing.T, name string) (certificate, key []byte) {
 		pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)})
 }
 
-// reservations is the path of the webhook that checks whether a namespace name is reserved
-// (Architecture 3.9, 4.6.2.3).
+// reservations is the path of the webhook that rejects reserved namespace names (Architecture 3.9,
+// 4.6.2.3).
 const reservations = "/apis/admission.online.openshift.io/v1beta1/namespacereservations"
 
-// review responds to an admission review. At /label, it adds the label "checked" to an object. At
-// /sidecar, it adds a container to a pod. At /labeled, it rejects an object without the label. At
-// reservations, it rejects a namespace with a reserved name. At /first and /second, it rejects all
-// requests.
+// review returns the response to an admission review. At /label, it adds the label "checked" to an
+// object. At /sidecar, it adds a container to a pod. At /labeled, it rejects an object without the
+// label. At reservations, it rejects a namespace with a reserved name. At /first and /second, it
+// rejects all requests.
 func review(path string, request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	var object metav1.PartialObjectMetadata
 	if err := json.Unmarshal(request.Object.Raw, &object); err != nil {
@@ -76,7 +76,8 @@ func review(path string, request *admissionv1.AdmissionRequest) *admissionv1.Adm
 	return response
 }
 
-// meet waits until both /first and /second have received a request, and reports whether they have.
+// meet waits until both /first and /second have received a request. It reports whether that
+// happened before the timeout.
 func meet(r *http.Request, meeting chan struct{}) bool {
 	arrive, wait := meeting, meeting
 	switch r.URL.Path {
@@ -97,8 +98,9 @@ func meet(r *http.Request, meeting chan struct{}) bool {
 	}
 }
 
-// serveWebhooks serves reviews for the service webhooks in the test's namespace. The service's pod
-// forwards connections to the test. serveWebhooks returns the CA bundle.
+// serveWebhooks starts a server for the webhooks, and creates a service for it in the test's
+// namespace. The service's pod forwards connections to the server. serveWebhooks returns the CA
+// bundle.
 func serveWebhooks(t *testing.T, c *kit.Cluster) (ca string) {
 	t.Helper()
 	certificate, key := selfSigned(t, "webhooks."+c.Namespace+".svc")
@@ -210,8 +212,8 @@ func TestWebhooksMutateAndRejectObjects(t *testing.T) {
 	if _, err := c.Client.CoreV1().Pods(c.Namespace).Get(t.Context(), "unchecked", metav1.GetOptions{}); err == nil {
 		t.Error("a rejected object is stored")
 	}
-	// Webhooks are called concurrently. The message contains the name of one of the webhooks that
-	// rejected the request.
+	// The API server must call the webhooks concurrently. The message names only one of the
+	// webhooks that rejected the request.
 	c.WaitFor("two webhooks that are called concurrently", func(ctx context.Context) error {
 		object := &corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{GenerateName: "l-"}}
 		_, err := c.Client.CoreV1().LimitRanges(c.Namespace).Create(ctx, object, metav1.CreateOptions{})
@@ -220,7 +222,8 @@ func TestWebhooksMutateAndRejectObjects(t *testing.T) {
 		}
 		return nil
 	})
-	// The failure policy determines whether a webhook that does not respond is ignored.
+	// A webhook's failure policy determines whether the API server ignores it if it does not
+	// respond.
 	c.Apply(fmt.Sprintf(webhooks, "Validating", "failing", c.Namespace, "nobody", ca, "configmaps", "Fail"))
 	c.WaitFor("the webhook that fails", func(ctx context.Context) error {
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}}

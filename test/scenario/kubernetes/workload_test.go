@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// waitPods waits until the given number of pods with a label are ready and none is being deleted,
-// and returns their names.
+// waitPods waits until the given number of pods that match selector are ready, and none of them is
+// being deleted. It returns their names.
 func waitPods(c *kit.Cluster, selector string, count int) (names []string) {
 	c.WaitFor(fmt.Sprintf("%d ready pods %s", count, selector), func(ctx context.Context) error {
 		pods, err := c.Client.CoreV1().Pods(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
@@ -41,7 +41,7 @@ func waitPods(c *kit.Cluster, selector string, count int) (names []string) {
 
 func TestReplicationControllerKeepsReplicas(t *testing.T) {
 	c := kit.Shared(t)
-	// The controller adopts a matching pod.
+	// The controller must adopt a matching pod.
 	c.Apply(strings.Replace(pod("other", sleeper()), "labels: {app: other}", "labels: {app: web, tier: front}", 1))
 	c.WaitPodRunning("other")
 	c.Apply(replicaController("web", 2))
@@ -78,7 +78,7 @@ spec:
 	if slices.Contains(names, "same-app") || len(waitPods(c, "app=web", 3)) != 3 {
 		t.Errorf("pods %q", names)
 	}
-	// If a pod's label changes, the pod leaves the ReplicaSet and is replaced.
+	// If a pod's label changes, the ReplicaSet must release and replace the pod.
 	c.OC("label", "--overwrite", "pod", names[0], "tier=back")
 	waitPods(c, "app=web,tier=front", 2)
 	if owned := c.Pod(names[0]).OwnerReferences; len(owned) > 0 {
@@ -187,7 +187,7 @@ spec:
 	expectRejected(t, c, fmt.Sprintf(job, "always", "Always", sleeper()), `restartPolicy: Required value`)
 }
 
-// podNames returns the names of all pods with a label.
+// podNames returns the names of all pods that match selector.
 func podNames(t *testing.T, c *kit.Cluster, selector string) (names []string) {
 	t.Helper()
 	pods, err := c.Client.CoreV1().Pods(c.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: selector})

@@ -21,9 +21,9 @@ func claim(name, size string, fields ...string) string {
 	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: %s}, spec: {%s}}\n", name, strings.Join(all, ", "))
 }
 
-// pod returns a manifest for a pod that runs until it is stopped, with volumes mounted at /<name>.
-// Each volume has the form `name: source`, where source is the name of a claim or the fields of
-// another volume source.
+// pod returns a manifest for a pod that runs until it is stopped. Its volumes are mounted at
+// /<name>. Each volume has the form `name: source`, where source is the name of a claim or the
+// fields of a volume source.
 func pod(name string, volumes ...string) string {
 	var mounts, sources []string
 	for _, volume := range volumes {
@@ -37,7 +37,8 @@ func pod(name string, volumes ...string) string {
 	return podWith(name, "volumeMounts: ["+strings.Join(mounts, ", ")+"]", "volumes: ["+strings.Join(sources, ", ")+"]")
 }
 
-// podWith is like pod, but with container fields and spec fields instead of volumes.
+// podWith works like pod, but its arguments are container fields and spec fields instead of
+// volumes.
 func podWith(name, container, spec string) string {
 	return fmt.Sprintf(`---
 apiVersion: v1
@@ -50,7 +51,7 @@ spec:
 `, name, kit.ToolsImage, container, spec)
 }
 
-// class creates a StorageClass for the driver. It is deleted when the test ends.
+// class creates a StorageClass for the driver, and deletes it when the test ends.
 func class(t *testing.T, c *kit.Cluster, name, fields string) {
 	t.Helper()
 	c.Apply(fmt.Sprintf(`{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %s}, provisioner: local.csi.slipway.io,
@@ -157,7 +158,7 @@ func TestSnapshotIsRestored(t *testing.T) {
 	c.Apply(claim("source", "64Mi") + pod("source", "data: source"))
 	c.WaitPodRunning("source")
 	sh(c, "source", "echo first >/data/a && sync")
-	// The class is created shortly after the cluster is ready.
+	// Wait for the class, which is created shortly after the cluster is ready.
 	c.WaitFor("class of snapshots", func(context.Context) error {
 		_, err := c.TryOC("get", "volumesnapshotclass", "slipway-local")
 		return err
@@ -228,7 +229,7 @@ func TestInlineVolumeIsDeletedWithPod(t *testing.T) {
 
 func TestVolumeIsExpandedWhilePodRuns(t *testing.T) {
 	c := kit.Shared(t)
-	// This volume can grow even on a machine without CAP_SYS_RESOURCE.
+	// Use XFS, because XFS volumes can grow even on a machine without CAP_SYS_RESOURCE.
 	class(t, c, "scenario-xfs", `parameters: {csi.storage.k8s.io/fstype: xfs}`)
 	c.Apply(claim("grows", "300Mi", "storageClassName: scenario-xfs") + pod("user", "data: grows"))
 	before := c.WaitPodRunning("user")

@@ -11,10 +11,10 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// pods is the number of the application's pods.
+// pods is the number of the application's pods, one per host.
 const pods = 4
 
-// application has one pod on each of three masters and a node, and a route.
+// application has a route, and one pod on each of the three masters and the node.
 const application = `
 apiVersion: apps/v1
 kind: Deployment
@@ -59,15 +59,15 @@ func startApplication(c *kit.Cluster) {
 	})
 }
 
-// waitApplication waits until the routers of hosts serve the application.
+// waitApplication waits until the routers on the given hosts serve the application.
 func waitApplication(hosts ...*kit.Cluster) {
 	for _, host := range hosts {
 		waitRoute(host, "app.example.com")
 	}
 }
 
-// waitRoute waits until a host's router serves the application under a name. It requests the page
-// once for each pod, because the router balances requests between the pods.
+// waitRoute waits until a host's router serves the application under the given host name. It
+// requests the page once for each pod, because the router balances requests between the pods.
 func waitRoute(host *kit.Cluster, name string) {
 	host.WaitFor("responses of the route "+name, func(ctx context.Context) error {
 		for range pods {
@@ -79,8 +79,8 @@ func waitRoute(host *kit.Cluster, name string) {
 	})
 }
 
-// loseMasters kills the host of the leader, and then the host of another master. The other masters
-// continue to work, and the routers on the other hosts serve the application.
+// loseMasters kills the leader's host, and then the host of another master. The remaining masters
+// must continue to work, and the remaining routers must serve the application.
 func loseMasters(t *testing.T, masters map[string]*kit.Cluster, node *kit.Cluster, lb *balancer, w *writers) {
 	leader := waitLeader(masters["first"].For(t), "")
 	names := slices.Sorted(maps.Keys(masters))

@@ -21,8 +21,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// balancer is an HAProxy process on a separate machine, in front of the masters' API servers. The
-// machine has additional addresses from which clients connect.
+// balancer is an HAProxy process on a separate machine that balances connections to the masters'
+// API servers. The machine has additional addresses that clients connect from.
 type balancer struct {
 	*kit.Machine
 	t       *testing.T
@@ -31,14 +31,15 @@ type balancer struct {
 	stop    func()
 }
 
-// newBalancer creates the machine, and sets its address as the masters' public address. It must be
-// called before the cluster starts.
+// newBalancer creates the machine, and configures its address as the masters' public address. It
+// must be called before the cluster starts.
 func newBalancer(t *testing.T, c *kit.Cluster) *balancer {
 	t.Helper()
 	b := &balancer{t: t, file: filepath.Join(t.TempDir(), "haproxy.cfg"), stop: func() {}}
 	var addresses []string
 	network := c.Address.As4()
-	for i := range byte(100) { // with enough addresses, each master serves some of them
+	// Use so many addresses that the load balancer sends some of them to each master.
+	for i := range byte(100) {
 		network[3] = 100 + i
 		b.sources = append(b.sources, netip.AddrFrom4(network))
 		addresses = append(addresses, netip.AddrFrom4(network).String()+"/24")
@@ -55,7 +56,7 @@ func newBalancer(t *testing.T, c *kit.Cluster) *balancer {
 	return b
 }
 
-// configure writes the configuration for the given number of masters, and starts HAProxy with it.
+// configure writes HAProxy's configuration for the given number of masters, and starts HAProxy.
 func (b *balancer) configure(c *kit.Cluster, masters int) {
 	b.t.Helper()
 	c.WaitFor(fmt.Sprintf("%d masters of the load balancer", masters), func(context.Context) error {
@@ -99,7 +100,7 @@ func (b *balancer) start() {
 		}
 		stopped = true
 		cancel()
-		_ = command.Wait() // returns an error, because cancel kills the process
+		_ = command.Wait() // Wait returns an error because cancel killed the process
 		log.Close()
 		if text, err := os.ReadFile(log.Name()); err == nil && b.t.Failed() {
 			b.t.Logf("HAProxy:\n%s", text)
@@ -108,7 +109,7 @@ func (b *balancer) start() {
 	b.t.Cleanup(b.stop)
 }
 
-// dial connects to the load balancer from one of the machine's addresses.
+// dial connects to the load balancer from the given address of the machine.
 func (b *balancer) dial(ctx context.Context, source netip.Addr) (conn net.Conn, err error) {
 	err = b.Do(func() error {
 		dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(source, 0))}
@@ -118,8 +119,8 @@ func (b *balancer) dial(ctx context.Context, source netip.Addr) (conn net.Conn, 
 	return conn, err
 }
 
-// master returns the name of the master that serves a client with the given address. It verifies
-// that the master's serving certificate is valid for the load balancer.
+// master returns the name of the master that serves clients with the given source address. It
+// verifies that the master's serving certificate is valid for the load balancer's address.
 func (b *balancer) master(ctx context.Context, c *kit.Cluster, source netip.Addr) (string, error) {
 	config, err := rest.TLSConfigFor(c.Config)
 	if err != nil {
@@ -143,8 +144,8 @@ func (b *balancer) master(ctx context.Context, c *kit.Cluster, source netip.Addr
 	return "", errors.New("the certificate does not contain a master")
 }
 
-// waitMaster waits until a client with the given address reaches, or does not reach, the named
-// master.
+// waitMaster waits until a client with the given source address reaches the named master or, if is
+// is false, another master.
 func (b *balancer) waitMaster(c *kit.Cluster, source netip.Addr, name string, is bool) {
 	c.WaitFor(fmt.Sprintf("load balancer uses master %s: %t", name, is), func(ctx context.Context) error {
 		got, err := b.master(ctx, c, source)
@@ -155,7 +156,7 @@ func (b *balancer) waitMaster(c *kit.Cluster, source netip.Addr, name string, is
 	})
 }
 
-// source returns an address from which clients reach the named master. The master must be serving
+// source returns a source address whose clients reach the named master. The master must be serving
 // requests.
 func (b *balancer) source(c *kit.Cluster, master string) (source netip.Addr) {
 	c.WaitFor("client of master "+master, func(ctx context.Context) error {
@@ -172,7 +173,8 @@ func (b *balancer) source(c *kit.Cluster, master string) (source netip.Addr) {
 	return source
 }
 
-// client returns a cluster whose client connects to the load balancer from the given address.
+// client returns a copy of the cluster whose API client connects to the load balancer from the
+// given address.
 func (b *balancer) client(t *testing.T, c *kit.Cluster, source netip.Addr) *kit.Cluster {
 	t.Helper()
 	clone := c.For(t)
@@ -187,8 +189,8 @@ func (b *balancer) client(t *testing.T, c *kit.Cluster, source netip.Addr) *kit.
 	return clone
 }
 
-// checkWithoutBalancer checks that hosts do not need the load balancer: while the load balancer is
-// stopped, the hosts renew their leases, and services keep their endpoints.
+// checkWithoutBalancer checks that hosts do not depend on the load balancer: while it is stopped,
+// the hosts renew their leases, and services keep their endpoints.
 func checkWithoutBalancer(t *testing.T, b *balancer, c, node *kit.Cluster) {
 	t.Helper()
 	b.stop()

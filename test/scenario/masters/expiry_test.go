@@ -10,9 +10,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// checkExpiry tests three masters and a node that were off until all their certificates had
-// expired. The masters issue new certificates to themselves. The node needs a token that was issued
-// for its name.
+// checkExpiry tests three masters and a node that were off until all of their certificates had
+// expired. The masters issue new certificates for themselves. The node needs a token that was
+// issued for its name.
 func checkExpiry(t *testing.T, masters map[string]*kit.Cluster, node *kit.Cluster) {
 	t.Helper()
 	first, all := masters["first"], slices.Collect(maps.Values(masters))
@@ -21,7 +21,7 @@ func checkExpiry(t *testing.T, masters map[string]*kit.Cluster, node *kit.Cluste
 	for _, master := range all {
 		master.ExpireCertificates(first)
 	}
-	together(t, all, "up") // each master waits for etcd's quorum
+	together(t, all, "up") // start them together, because each waits for etcd's quorum
 	for _, master := range all {
 		master.Connect()
 	}
@@ -34,7 +34,7 @@ func checkExpiry(t *testing.T, masters map[string]*kit.Cluster, node *kit.Cluste
 	waitControllers(first, "after-expiry")
 }
 
-// together runs a command of slipway on all hosts at the same time.
+// together runs a slipway command on all hosts at the same time, and waits for it.
 func together(t *testing.T, hosts []*kit.Cluster, command string) {
 	t.Helper()
 	var running []*exec.Cmd

@@ -17,11 +17,12 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// freeGuesses is the number of wrong passwords that a single master checks without a delay.
+// freeGuesses is the number of wrong passwords that a single master checks before it returns status
+// 429 (Too Many Requests).
 const freeGuesses = 5
 
-// checkLogins tests that a client that guesses a password at all masters is not faster than a
-// client that guesses at one master.
+// checkLogins tests that a client that guesses a password through all masters is not faster than a
+// client that uses only one master.
 func checkLogins(t *testing.T, masters map[string]*kit.Cluster) {
 	guesses := 0
 	for name, master := range masters {
@@ -56,7 +57,7 @@ func checkLogins(t *testing.T, masters map[string]*kit.Cluster) {
 	}
 }
 
-// quota limits the claims in the project "limited".
+// quota limits the number of claims in the project "limited".
 const quota = `
 apiVersion: v1
 kind: Namespace
@@ -73,7 +74,7 @@ spec:
 // allowedClaims is the limit in quota.
 const allowedClaims = 9
 
-// checkQuota exceeds a quota through all masters at the same time.
+// checkQuota tries to exceed a quota with concurrent requests through all masters.
 func checkQuota(t *testing.T, masters map[string]*kit.Cluster) {
 	first := masters["first"].For(t)
 	first.Apply(quota)
@@ -85,7 +86,7 @@ func checkQuota(t *testing.T, masters map[string]*kit.Cluster) {
 		return err
 	})
 	create := func(ctx context.Context, master *kit.Cluster, name string) error {
-		none := "" // no controller creates volumes
+		none := "" // an empty class, so that no controller creates volumes
 		_, err := master.Client.CoreV1().PersistentVolumeClaims("limited").Create(ctx, &corev1.PersistentVolumeClaim{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: corev1.PersistentVolumeClaimSpec{
@@ -105,13 +106,14 @@ func checkQuota(t *testing.T, masters map[string]*kit.Cluster) {
 	for name, master := range masters {
 		for i := range allowedClaims {
 			creators.Go(func() {
-				_ = create(t.Context(), master, fmt.Sprintf("%s-%d", name, i)) // most exceed the quota
+				// Most of these requests exceed the quota.
+				_ = create(t.Context(), master, fmt.Sprintf("%s-%d", name, i))
 			})
 		}
 	}
 	creators.Wait()
 	expect("after concurrent requests")
-	// A request that fails after its reservation does not use up the quota. Nor does a deleted claim.
+	// Neither a request that fails after its reservation nor a deleted claim may use up the quota.
 	for name, master := range masters {
 		if err := first.Client.CoreV1().PersistentVolumeClaims("limited").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 			t.Fatal(err)

@@ -1,5 +1,5 @@
-// Package masters tests clusters with several masters: they lose no data, and they continue to work
-// when a master is lost.
+// Package masters tests clusters with several masters. The clusters must not lose data, and must
+// continue to work when a master is lost.
 package masters
 
 import (
@@ -37,8 +37,8 @@ func waitMembers(c *kit.Cluster, count int, role string) {
 	})
 }
 
-// waitLeader waits until a master other than the former leader holds the lease for Slipway's
-// controllers, and returns its name.
+// waitLeader waits until a master other than former holds the lease of Slipway's controllers, and
+// returns that master's name.
 func waitLeader(c *kit.Cluster, former string) (name string) {
 	c.WaitFor("a leader other than "+former, func(ctx context.Context) error {
 		lease, err := c.Client.CoordinationV1().Leases("kube-system").Get(ctx, "slipway-controllers", metav1.GetOptions{})
@@ -56,12 +56,12 @@ func waitLeader(c *kit.Cluster, former string) (name string) {
 	return name
 }
 
-// waitControllers waits until the controllers work: service accounts are created in a new
-// namespace.
+// waitControllers creates a namespace, and waits until the controllers have created its service
+// accounts.
 func waitControllers(c *kit.Cluster, name string) {
 	c.WaitFor("namespace "+name, func(ctx context.Context) error {
 		_, err := c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
-		if apierrors.IsAlreadyExists(err) { // the response to an earlier attempt was lost
+		if apierrors.IsAlreadyExists(err) { // an earlier attempt succeeded, but got no response
 			return nil
 		}
 		return err
@@ -72,7 +72,7 @@ func waitControllers(c *kit.Cluster, name string) {
 	})
 }
 
-// refuseMaster checks that a host cannot join as a master if its settings differ, or if it does not
+// refuseMaster checks that a host cannot join as a master if its settings differ or if it cannot
 // reach etcd.
 func refuseMaster(t *testing.T, c *kit.Cluster) {
 	t.Helper()
@@ -107,7 +107,8 @@ func refuseMaster(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// checkRegistry checks that a master that does not run the registry forwards requests to it.
+// checkRegistry checks that a master that does not run the registry forwards requests to the
+// registry.
 func checkRegistry(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	settings, err := rest.TLSConfigFor(c.Config)
@@ -136,14 +137,14 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 	first := kit.New(t, kit.Options{Segment: true, Node: "nodeName: first"})
 	lb := newBalancer(t, first)
 	first.Up()
-	refuseMaster(t, first) // for a minute, the refused host remains as a learner without a process
+	refuseMaster(t, first) // the refused host leaves a learner without a process for a minute
 	tokens := strings.Fields(first.MustSlipway("token", "create", "--role", "master", "--uses", "2"))
 	if len(tokens) != 2 {
 		t.Fatalf("slipway token create printed %d tokens", len(tokens))
 	}
 	second := first.JoinMasterWith(tokens[0], "second", kit.Options{})
 	waitMembers(first, 1, "voter")
-	waitControllers(second, "on-standby") // a learner's API server also serves reads and writes
+	waitControllers(second, "on-standby") // a learner's API server must also serve reads and writes
 
 	third := first.JoinMasterWith(tokens[1], "third", kit.Options{})
 	waitMembers(third, 3, "voter")
@@ -155,14 +156,14 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 			t.Errorf("%s differs between masters: %v, %v", name, err, theirErr)
 		}
 	}
-	// The registry is on the first master, because its images are in a directory.
+	// The registry runs on the first master, because its images are in a directory on that host.
 	third.MustSlipway("images", "publish", kit.ToolsImage, "default/published:v1")
 	first.OC("get", "istag", "published:v1")
 	checkRegistry(t, third)
 	node := first.Join("worker", kit.Options{Router: true})
 	startApplication(first)
 
-	waitMembers(first, 0, "learner") // the controller removes the learner without a process
+	waitMembers(first, 0, "learner") // the controller must remove the learner without a process
 
 	lb.configure(first, 3)
 	source := lb.source(first, "third")
@@ -238,7 +239,8 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 	t.Run("LostMasterIsRemoved", func(t *testing.T) {
 		third.For(t).KillEverything()
 		first.For(t).OC("adm", "taint", "nodes", "third", "node.kubernetes.io/out-of-service=lost:NoExecute")
-		first.For(t).OC("delete", "node", "third") // because of the taint, it does not wait for the pods
+		// Because of the taint, the deletion does not wait for the pods.
+		first.For(t).OC("delete", "node", "third")
 		waitMembers(first.For(t), 2, "voter")
 		if nodes := first.For(t).OC("get", "nodes"); strings.Contains(nodes, "third") {
 			t.Errorf("the node remains:\n%s", nodes)
@@ -275,7 +277,7 @@ func waitLogin(t *testing.T, c *kit.Cluster, user, password string) (token strin
 	return token
 }
 
-// checkStatus checks the commands that show the state of all masters.
+// checkStatus checks the commands that display the state of all masters.
 func checkStatus(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	var result kit.Result

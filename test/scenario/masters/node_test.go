@@ -17,9 +17,9 @@ import (
 // late is a route that is created while a master's API server is unavailable.
 const late = `{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: late}, spec: {host: late.example.com, to: {kind: Service, name: app}}}`
 
-// checkNodeWithoutAPI stops a master's etcd, which also stops its API server. Through the other
-// masters, the master's kubelet renews its lease and runs a new pod, and its router serves a new
-// route.
+// checkNodeWithoutAPI stops a master's etcd, which also stops its API server. The master's kubelet
+// and router must then use the other masters: the kubelet renews its lease and runs a new pod, and
+// the router serves a new route.
 func checkNodeWithoutAPI(t *testing.T, master, other *kit.Cluster, w *writers) {
 	master.MustSlipway("master", "stop", "etcd")
 	start := time.Now()
@@ -48,7 +48,8 @@ func checkNodeWithoutAPI(t *testing.T, master, other *kit.Cluster, w *writers) {
 	other.OC("delete", "pod/late", "route/late")
 }
 
-// checkCommands reaches a pod on the node, and the node itself, through each master.
+// checkCommands checks that commands reach a pod on the node, and the node itself, through each
+// master.
 func checkCommands(t *testing.T, masters map[string]*kit.Cluster, node *kit.Cluster) {
 	for name, master := range masters {
 		t.Run(name, func(t *testing.T) {

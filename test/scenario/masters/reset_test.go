@@ -9,9 +9,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// loseQuorum permanently loses two of three masters. The first master continues alone with all
-// data, and a lost master cannot return with its former data. A new host with its name joins, and
-// leaves again.
+// loseQuorum permanently loses two of three masters. The first master must continue alone with all
+// data, and a lost master must not be able to return with its previous data. A new host with the
+// lost master's name then joins and leaves.
 func loseQuorum(t *testing.T, w *writers, first, second, fourth, node *kit.Cluster) {
 	t.Helper()
 	fourth.KillEverything()

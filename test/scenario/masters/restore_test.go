@@ -12,10 +12,10 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// restoreMasters loses the last master and restores three masters on machines with other addresses.
-// The archive of one master contains all objects. The other masters join, on new machines. The
-// node finds the masters through the load balancer, which has the masters' public address. Then a
-// master and the node leave.
+// restoreMasters loses the last master, and restores three masters on machines with different
+// addresses. One master is restored from an archive, which contains all objects. The other masters
+// join from new machines. The node finds the masters through the load balancer, which has the
+// masters' public address. Finally, a master and the node leave.
 func restoreMasters(t *testing.T, w *writers, lb *balancer, first, node *kit.Cluster) {
 	t.Helper()
 	archive := filepath.Join(t.TempDir(), "first.tar.gz")
@@ -47,7 +47,8 @@ func restoreMasters(t *testing.T, w *writers, lb *balancer, first, node *kit.Clu
 	}
 	waitControllers(third, "after-restore")
 	waitApplication(node)
-	// At the end of the test, the masters stop before the node, which cannot leave without them.
+	// Remove these hosts now. At the end of the test, the masters stop before the node, and the
+	// node cannot leave without a master.
 	for _, host := range []*kit.Cluster{third, node} {
 		host.MustSlipway("leave")
 	}

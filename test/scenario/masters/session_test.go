@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// visitor is a browser of the web console. The load balancer sends each of its requests to another
-// master.
+// visitor sends the requests of a browser that shows the web console. The load balancer sends each
+// request to a different master.
 type visitor struct {
 	t      *testing.T
 	client http.Client
@@ -34,7 +34,8 @@ func newVisitor(t *testing.T, b *balancer, masters []*kit.Cluster) *visitor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A certificate would log in the administrator.
+	// Remove the client certificate, because it would authenticate the requests as the
+	// administrator.
 	settings.Certificates, settings.GetClientCertificate = nil, nil
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -76,7 +77,7 @@ func (v *visitor) send(method, path, csrf string, form url.Values) (*http.Respon
 var hiddenField = regexp.MustCompile(`name="(csrf|then)" value="([^"]*)"`)
 
 // checkSessions checks that a login to the console can use several masters, that each master
-// accepts the session, and that a logout at one master ends it at all.
+// accepts the session, and that a logout at one master ends the session at all masters.
 func checkSessions(t *testing.T, b *balancer, masters map[string]*kit.Cluster) {
 	all := []*kit.Cluster{masters["first"].For(t), masters["second"].For(t), masters["third"].For(t)}
 	password, err := os.ReadFile(all[0].Path("developer.password"))

@@ -15,16 +15,16 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// writers writes through each master, each time after the response to the previous write, and
-// records the acknowledged writes.
+// writers writes objects through each master and records the acknowledged writes. Each write starts
+// after the response to the previous write through the same master.
 type writers struct {
 	masters map[string]*kit.Cluster
 	stop    context.CancelFunc
 	running sync.WaitGroup
 
 	mu           sync.Mutex
-	acknowledged map[string]string // maps names of ConfigMaps to names of masters
-	counts       map[string]int    // number of acknowledged writes by master
+	acknowledged map[string]string // maps the names of written ConfigMaps to the names of masters
+	counts       map[string]int    // number of acknowledged writes, keyed by master
 }
 
 // startWriters starts a writer for each master.
@@ -50,7 +50,7 @@ func (w *writers) write(ctx context.Context, master string, c *kit.Cluster) {
 			w.counts[master]++
 			w.mu.Unlock()
 		}
-		// Write only ten times per second, so that the masters get most of the CPU time.
+		// Write only ten times per second, to leave most of the CPU time to the masters.
 		select {
 		case <-ctx.Done():
 		case <-time.After(100 * time.Millisecond):
@@ -58,8 +58,8 @@ func (w *writers) write(ctx context.Context, master string, c *kit.Cluster) {
 	}
 }
 
-// waitWrites waits until further writes through the named master are acknowledged, or through any
-// master if no master has the name.
+// waitWrites waits until more writes through the named master are acknowledged. If no master has
+// the name, it waits for writes through any master.
 func (w *writers) waitWrites(c *kit.Cluster, master string) {
 	before := w.count(master)
 	c.WaitFor("acknowledged writes through "+master, func(context.Context) error {
@@ -70,8 +70,8 @@ func (w *writers) waitWrites(c *kit.Cluster, master string) {
 	})
 }
 
-// count returns the number of acknowledged writes through the named master, or through all masters
-// if no master has the name.
+// count returns the number of acknowledged writes through the named master. If no master has the
+// name, it counts the writes through all masters.
 func (w *writers) count(master string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()

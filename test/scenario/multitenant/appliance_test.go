@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// appliance is a simulated F5 BIG-IP on a machine in the network segment of the first two hosts.
+// appliance is a simulated F5 BIG-IP. Its machine is on the network segment of the first two hosts.
 type appliance struct {
 	*bigiptest.Appliance
 	machine *kit.Machine
@@ -44,7 +44,8 @@ func (s tenants) newAppliance(t *testing.T, network func(machine *kit.Machine, n
 	return appliance{bigiptest.New(t, options), machine}
 }
 
-// install installs a router of type f5-router, and waits until it is ready.
+// install installs a router of type f5-router for the appliance, and waits until the router is
+// ready.
 func (s tenants) install(t *testing.T, a appliance, args ...string) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -55,8 +56,8 @@ func (s tenants) install(t *testing.T, a appliance, args ...string) {
 	s.OC("rollout", "status", "dc/f5", "--timeout=180s")
 }
 
-// get requests a page from the appliance, and returns the body or the target of a redirect. For
-// https URLs, the certificate must be valid for the host and signed by the CA.
+// get requests a page from the appliance. It returns the body, or the target of a redirect. For
+// https URLs, it verifies that the certificate is valid for the host and signed by authority.
 func (a appliance) get(url string, authority *certtest.Authority) (string, error) {
 	address := a.HTTP
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -90,8 +91,8 @@ func (s tenants) waitPage(a appliance, url string, authority *certtest.Authority
 	})
 }
 
-// connectVXLAN configures a machine's VXLAN device as the appliance's configuration specifies: with
-// its own address, and with ARP requests sent to all endpoints.
+// connectVXLAN configures a machine's VXLAN device according to the appliance's configuration: the
+// device has its own address, and sends ARP requests to all endpoints.
 func connectVXLAN(machine *kit.Machine, n bigiptest.Network) error {
 	if !n.Gateway.IsValid() {
 		return nil
@@ -122,7 +123,7 @@ func connectVXLAN(machine *kit.Machine, n bigiptest.Network) error {
 	})
 }
 
-// ghost is the HostSubnet for an appliance.
+// ghost is the HostSubnet that represents the appliance.
 const ghost = `
 apiVersion: network.openshift.io/v1
 kind: HostSubnet
@@ -135,7 +136,7 @@ host: appliance
 hostIP: %s
 `
 
-// createGhost creates the HostSubnet for an appliance, and returns the appliance's address in the
+// createGhost creates the appliance's HostSubnet. It returns the appliance's address in that
 // subnet.
 func (s tenants) createGhost(t *testing.T, a appliance) netip.Prefix {
 	t.Helper()
@@ -149,8 +150,9 @@ func (s tenants) createGhost(t *testing.T, a appliance) netip.Prefix {
 	return netip.PrefixFrom(subnet.Addr().Next(), 14)
 }
 
-// stealHost creates a route for the red tenant with one of the blue tenant's hosts. The route is at
-// least one second newer, because routes created in the same second have no order.
+// stealHost creates a route in the red tenant's project for a host that belongs to the blue tenant.
+// The new route is at least one second newer, because routes that are created in the same second
+// have no defined order.
 func (s tenants) stealHost() {
 	age := func(t tenant, route string) string {
 		return t.OC("get", "route", route, "-o", "jsonpath={.metadata.creationTimestamp}")
@@ -188,7 +190,7 @@ func TestApplianceReachesPodsNatively(t *testing.T) {
 	s.install(t, a, "--external-host-partition-path=/Common/openshift", "--external-host-http-vserver="+bigiptest.HTTPServer,
 		"--external-host-https-vserver="+bigiptest.HTTPSServer, "--external-host-internal-ip="+a.machine.Address.String(), "--external-host-vxlan-gw="+gateway.String())
 
-	// Network ID 0 can reach isolated projects on all hosts.
+	// An appliance with network ID 0 must reach isolated projects on all hosts.
 	for _, tenant := range []tenant{s.blue, s.red} {
 		for _, pod := range pods() {
 			s.waitPage(a, "http://"+pod+"."+tenant.Namespace+".example.com/index.html", nil, "I am "+tenant.marker(pod))
@@ -199,14 +201,14 @@ func TestApplianceReachesPodsNatively(t *testing.T) {
 	s.checkWire(t, a, gateway.Addr())
 	s.checkStatus(t)
 
-	// A new router does not change anything. With its first change, it restores objects that the
-	// appliance has lost.
+	// A new router must not change anything when it starts. With its first change, it must restore
+	// objects that the appliance has lost.
 	a.Changes()
 	s.OC("delete", "pod", "-l", "deploymentconfig=f5")
 	s.OC("rollout", "status", "dc/f5", "--timeout=180s")
 	s.waitRouterReady()
 	for _, change := range a.Changes() {
-		// The router's own service also has a pool, whose member is a new pod.
+		// Ignore the pool of the router's own service, because its member is the new router pod.
 		if !strings.Contains(change, " ltm/pool") && !strings.Contains(change, " ltm/node") {
 			t.Errorf("after a restart, the router sent %q", change)
 		}
@@ -241,8 +243,8 @@ func (s tenants) waitRouterReady() {
 	})
 }
 
-// checkWire checks the packets between the appliance and the distant host: they are encapsulated in
-// VXLAN with the network ID 0, in both directions.
+// checkWire checks that packets between the appliance and the distant host are encapsulated in
+// VXLAN with network ID 0 in both directions.
 func (s tenants) checkWire(t *testing.T, a appliance, gateway netip.Addr) {
 	t.Helper()
 	capture, err := s.distant.Capture()
@@ -262,7 +264,7 @@ func (s tenants) checkWire(t *testing.T, a appliance, gateway netip.Addr) {
 	}
 }
 
-// checkStatus compares the router's admission decisions with the decisions of the nodes' router.
+// checkStatus compares the router's admission decisions with those of the router on the nodes.
 func (s tenants) checkStatus(t *testing.T) {
 	t.Helper()
 	const format = `jsonpath={range .status.ingress[?(@.routerName=="%s")]}{.host} {.conditions[0].status} {.conditions[0].reason} {.conditions[0].message}{end}`

@@ -24,7 +24,7 @@ type forgery struct {
 	frame []byte
 }
 
-// Payloads of frames.
+// forgedText and honestText are payloads that distinguish forged frames from valid frames.
 const forgedText, honestText = "forged", "valid"
 
 // frame returns an Ethernet frame.
@@ -32,12 +32,12 @@ func frame(to, from net.HardwareAddr, kind uint16, parts ...[]byte) []byte {
 	return slices.Concat(to, from, binary.BigEndian.AppendUint16(nil, kind), slices.Concat(parts...))
 }
 
-// ipv4 returns a packet with options, and with a fragment's flags and offset.
+// ipv4 returns an IPv4 packet. fragment contains the packet's flags and fragment offset.
 func ipv4(source, target netip.Addr, protocol byte, fragment uint16, options []byte, payload []byte) []byte {
 	header := make([]byte, 20)
 	header[0] = byte(0x45 + len(options)/4)
 	binary.BigEndian.PutUint16(header[2:], uint16(len(header)+len(options)+len(payload)))
-	header[5] = 7 // the identification
+	header[5] = 7 // the low byte of the identification field
 	binary.BigEndian.PutUint16(header[6:], fragment)
 	header[8], header[9] = 64, protocol
 	copy(header[12:], source.AsSlice())
@@ -52,21 +52,21 @@ func ipv4(source, target netip.Addr, protocol byte, fragment uint16, options []b
 	return append(header, payload...)
 }
 
-// ipv6 returns a packet.
+// ipv6 returns an IPv6 packet.
 func ipv6(source, target netip.Addr, next byte, payload []byte) []byte {
 	header := []byte{0x60, 0, 0, 0, 0, 0, next, 255}
 	binary.BigEndian.PutUint16(header[4:], uint16(len(payload)))
 	return slices.Concat(header, source.AsSlice(), target.AsSlice(), payload)
 }
 
-// datagram returns a UDP datagram to the test's port. Receivers read it from a packet socket, so it
-// needs no checksum.
+// datagram returns a UDP datagram to the test's port. It needs no checksum, because receivers read
+// it from a packet socket.
 func datagram(text string) []byte {
 	header := []byte{0, 9, port >> 8, port & 0xff, 0, byte(8 + len(text)), 0, 0}
 	return append(header, text...)
 }
 
-// device returns the addresses of a pod's device and of its gateway, and the device's index.
+// device returns the MAC addresses of a pod's device and its gateway, and the device's index.
 func (t tenant) device(pod string) (own, gateway net.HardwareAddr, index int, err error) {
 	err = t.inPod(pod, func() error {
 		link, err := net.InterfaceByName("eth0")
@@ -78,7 +78,7 @@ func (t tenant) device(pod string) (own, gateway net.HardwareAddr, index int, er
 	return own, gateway, index, err
 }
 
-// transmit sends frames from a pod.
+// transmit sends frames from a pod's device through a packet socket.
 func (t tenant) transmit(pod string, frames ...[]byte) error {
 	_, _, index, err := t.device(pod)
 	if err != nil {
@@ -97,13 +97,13 @@ func (t tenant) transmit(pod string, frames ...[]byte) error {
 	})
 }
 
-// capture returns a function that returns the texts of forged and valid frames that have arrived
-// at a pod's device.
+// capture starts to capture frames on a pod's device. arrivals returns the texts of the forged and
+// valid frames that have arrived since its last call.
 func (t tenant) capture(test *testing.T, pod string) (arrivals func() []string) {
 	test.Helper()
 	var socket int
 	err := t.inPod(pod, func() (err error) {
-		const all = unix.ETH_P_ALL<<8 | unix.ETH_P_ALL>>8 // in the byte order of the network
+		const all = unix.ETH_P_ALL<<8 | unix.ETH_P_ALL>>8 // in network byte order
 		socket, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK, all)
 		return err
 	})
@@ -131,7 +131,7 @@ func (t tenant) capture(test *testing.T, pod string) (arrivals func() []string) 
 }
 
 // forgeries returns frames with which the red pod "near" tries to reach a blue pod. Each payload
-// contains the number of the attack.
+// contains the frame's index in the list.
 func (s tenants) forgeries(own, gateway net.HardwareAddr, target string) (list []forgery) {
 	add := func(name string, build func(text []byte) []byte) {
 		text := fmt.Appendf(nil, "%s %d;", forgedText, len(list))
@@ -177,7 +177,7 @@ func (s tenants) forgeries(own, gateway net.HardwareAddr, target string) (list [
 	return append(list, s.forgeries6(own, gateway, victim, target, len(list))...)
 }
 
-// forgeries6 returns IPv6 frames, and forged ARP and neighbor discovery responses.
+// forgeries6 returns forged IPv6 frames, ARP replies and neighbor advertisements.
 func (s tenants) forgeries6(own, gateway, victim net.HardwareAddr, target string, first int) (list []forgery) {
 	me, to := s.red.second6("near"), s.blue.second6(target)
 	text := func() []byte { return fmt.Appendf(nil, "%s %d;", forgedText, first+len(list)) }
@@ -208,8 +208,8 @@ func (s tenants) forgeries6(own, gateway, victim net.HardwareAddr, target string
 	)
 }
 
-// TestForgedFramesReachNoOtherHost sends forged frames from a pod to pods of another project on
-// each host. Only the valid datagram that follows them arrives.
+// TestForgedFramesReachNoOtherHost sends forged frames from a pod to another project's pod on each
+// host. Only the valid datagram that follows the frames may arrive.
 func TestForgedFramesReachNoOtherHost(t *testing.T) {
 	s := sharedTenants(t)
 	for _, target := range pods() {
@@ -250,18 +250,18 @@ func TestForgedFramesReachNoOtherHost(t *testing.T) {
 			}
 		}
 	}
-	s.reach(s.blue, s.blue, true) // their neighbor tables are unchanged
+	s.reach(s.blue, s.blue, true) // their neighbor tables must be unchanged
 	s.reach(s.blue, s.red, false)
 }
 
-// TestNodePortsOfOtherProjectsAreOpenOnOtherNodes states what isolation does not cover, as in
-// OpenShift 3.11: a node port is open to every client that can reach the node. Only the node of the
-// client itself sees two pods, and rejects the connection.
+// TestNodePortsOfOtherProjectsAreOpenOnOtherNodes documents a limit of isolation, which is the same
+// as in OpenShift 3.11: a node port accepts every client that can reach the node. Only the client's
+// own node can identify both pods, and rejects the connection.
 func TestNodePortsOfOtherProjectsAreOpenOnOtherNodes(t *testing.T) {
 	s := sharedTenants(t)
 	hosts := map[string]*kit.Host{"near": s.Cluster, "far": s.second, distant: s.distant}
 	var all []request
-	var own []bool // the entry is the client's own node
+	var own []bool // true if the request uses the node port of the client's own node
 	for client := range hosts {
 		for entry, host := range hosts {
 			addresses := s.blue.addresses("far", host.Address.String())
@@ -279,7 +279,7 @@ func TestNodePortsOfOtherProjectsAreOpenOnOtherNodes(t *testing.T) {
 	})
 }
 
-// hasty is a pod that sends its first packets as early as possible.
+// hasty is a pod that sends packets as soon as it starts.
 const hasty = `
 apiVersion: v1
 kind: Pod
@@ -294,8 +294,8 @@ spec:
 ---
 `
 
-// TestNewPodIsIsolatedFromItsFirstPacket starts pods on all hosts, and kills the process that
-// writes their rules at the same time.
+// TestNewPodIsIsolatedFromItsFirstPacket starts pods on all hosts while it kills the process that
+// writes the pods' rules.
 func TestNewPodIsIsolatedFromItsFirstPacket(t *testing.T) {
 	s := sharedTenants(t)
 	var addresses []string

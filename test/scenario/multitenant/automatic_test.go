@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// automatic waits until the first two hosts have the given numbers of egress addresses.
+// automatic waits until the first two hosts have the given numbers of automatic egress addresses.
 func (s tenants) automatic(first, other int) {
 	s.WaitFor(fmt.Sprintf("%d and %d addresses", first, other), func(context.Context) error {
 		for host, want := range map[string]int{s.NodeName(): first, second: other} {
@@ -45,7 +45,8 @@ func TestEgressAddressesAreAssignedAndMove(t *testing.T) {
 	leave()
 	s.waitForSource(s.red, server, two, "far")
 
-	// All addresses move to the remaining host, and one address returns.
+	// All addresses must move to the remaining host, and one address must move back when the second
+	// host returns.
 	if err := s.second.SetConnected(false); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,8 @@ func TestEgressAddressesAreAssignedAndMove(t *testing.T) {
 	leave()
 	s.waitReady(second)
 
-	// A project can have only one automatic address of each family. If two are set, it has none.
+	// A project can have only one automatic address per IP family. With two addresses in a family,
+	// it has no automatic address in that family.
 	s.SetEgress("netnamespace", s.red.Namespace, "egressIPs", two, other, six)
 	s.waitForSource(s.red, server, "", "near")
 	s.waitForSource(s.red, server6, six, "near")
@@ -70,8 +72,8 @@ func TestEgressAddressesAreAssignedAndMove(t *testing.T) {
 		return err
 	})
 
-	// A project without egressIPs releases its address, and a host without a range releases its
-	// addresses.
+	// A project must release its address when its egressIPs are removed, and a host must release
+	// its addresses when its range is removed.
 	for _, project := range []tenant{s.blue, s.red} {
 		s.SetEgress("netnamespace", project.Namespace, "egressIPs")
 	}

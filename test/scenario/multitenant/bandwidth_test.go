@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// bandwidth is the limit of a pod in each direction, in bits per second.
+	// bandwidth is a pod's limit in each direction, in bits per second.
 	bandwidth = 16_000_000
-	// tolerance is the share of a limit by which a pod may exceed it, or may remain below it.
+	// tolerance is the share of a limit by which the measured bandwidth may differ from the limit.
 	tolerance = 0.05
-	// burst is the length of time for which a pod can save up unused bandwidth.
+	// burst is the maximum period for which a pod can save up unused bandwidth.
 	burst = 50 * time.Millisecond
-	// bandwidthPeriod is how long the bytes of a pod are counted.
+	// bandwidthPeriod is the period over which a pod's bytes are counted.
 	bandwidthPeriod = time.Second
-	// floodSize is the size of datagrams. With their headers, they fit into a VXLAN-encapsulated
-	// frame.
+	// floodSize is the payload size of datagrams. A VXLAN-encapsulated frame has enough space for
+	// the datagram.
 	floodSize = 1200
 )
 
@@ -41,8 +41,8 @@ func (s tenants) createLimited(t *testing.T) {
 	s.blue.networks[limited] = s.blue.findNetwork(t, limited)
 }
 
-// flood sends at twice the limit until the test ends: datagrams, or a TCP connection. It returns
-// the sockets of both ends.
+// flood sends datagrams, or data over a TCP connection, at twice the limit until the test ends. It
+// returns both ends' sockets.
 func flood(t *testing.T, network string, from, to end) (sender net.Conn, receiver any) {
 	t.Helper()
 	accept, address, stop, err := listenFor(network, to)
@@ -80,7 +80,7 @@ func flood(t *testing.T, network string, from, to end) (sender net.Conn, receive
 	})
 	tasks.Go(func() {
 		if received, isConn := socket.(net.Conn); isConn && network == "tcp4" {
-			_, _ = io.Copy(io.Discard, received) // until it is closed
+			_, _ = io.Copy(io.Discard, received) // discard data until the connection is closed
 			return
 		}
 		for buffer := make([]byte, floodSize); ; {
@@ -98,9 +98,9 @@ func flood(t *testing.T, network string, from, to end) (sender net.Conn, receive
 	return conn, socket
 }
 
-// frames returns the number of bytes of the frames that TCP connections have received. The pod's
-// device counts the headers of a large segment only once. Bytes that arrive out of order count when
-// the missing bytes have arrived.
+// frames returns the total size, in bytes, of the frames that TCP connections have received. It is
+// needed because the pod's device counts the headers of a large segment only once. Bytes that
+// arrive out of order are included only when the missing bytes have arrived.
 func frames(sockets []any) (bytes uint64, err error) {
 	const headers = 14 + 20 + 32 // Ethernet, IPv4, and TCP with timestamps
 	for _, socket := range sockets {
@@ -131,11 +131,12 @@ func (t tenant) received(pod string) (bytes uint64, err error) {
 	return bytes, err
 }
 
-// hold waits until all receivers get what a limit allows. At no time may one of them get more.
-// receivers contains the TCP connections of each receiver, or nil for datagrams.
+// hold waits until every receiver gets the bandwidth that the limit allows. No receiver may ever
+// exceed the limit. receivers contains the TCP connections of each receiver, or nil for datagrams.
 func (s tenants) hold(t *testing.T, name string, limit float64, receivers map[string][]any) {
 	t.Helper()
-	// count returns the bytes of the device, which are not too many, and of the frames.
+	// count returns two numbers of bytes: the first, from the device, is at most the actual number,
+	// and the second is the size of the received frames.
 	count := func(receiver string) (bytes [2]uint64, err error) {
 		if bytes[0], err = s.blue.received(receiver); err != nil || receivers[receiver] == nil {
 			return [2]uint64{bytes[0], bytes[0]}, err
@@ -159,7 +160,7 @@ func (s tenants) hold(t *testing.T, name string, limit float64, receivers map[st
 			if err != nil {
 				return err
 			}
-			elapsed := time.Since(start).Seconds() // at least the time between the two numbers
+			elapsed := time.Since(start).Seconds() // at least the time between the two counts
 			if bits := float64(bytes[0]-before[receiver][0]) * 8; bits > limit*((1+tolerance)*elapsed+burst.Seconds()) {
 				t.Errorf("%s: pod %s receives %.3f of the limit in %.1f s", name, receiver, bits/elapsed/limit, elapsed)
 			}
@@ -173,8 +174,8 @@ func (s tenants) hold(t *testing.T, name string, limit float64, receivers map[st
 	})
 }
 
-// TestBandwidthIsLimitedOnEveryPath counts the bytes that a pod with limits exchanges with pods on
-// its own host, on a host in the same network segment, and on a distant host, in both directions.
+// TestBandwidthIsLimitedOnEveryPath measures the traffic between a pod with limits and pods on its
+// own host, on a host in the same network segment, and on a distant host, in both directions.
 func TestBandwidthIsLimitedOnEveryPath(t *testing.T) {
 	s := sharedTenants(t)
 	s.createLimited(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// networkCheck runs the diagnostic, and fails the test if it reports a problem.
+// networkCheck runs the NetworkCheck diagnostic, and fails the test if it reports an error.
 func networkCheck(t *testing.T, c *kit.Cluster, flags ...string) {
 	t.Helper()
 	output, err := c.TryOC(append([]string{"adm", "diagnostics", "NetworkCheck"}, flags...)...)
@@ -27,7 +27,7 @@ func TestNetworkCheckReportsBrokenConnections(t *testing.T) {
 	defer outside.Close()
 	networkCheck(t, s.Cluster, "--external-address="+outside.Addr().String())
 
-	// The distant host drops VXLAN packets, and the server outside the cluster is stopped.
+	// Make the distant host drop VXLAN packets, and stop the server outside the cluster.
 	const rules = `table ip fault { chain vxlan { type filter hook prerouting priority -400; udp dport 4789 drop; }; }`
 	nft := func(arguments ...string) {
 		err := s.distant.Do(func() error { return exec.Command("nft", arguments...).Run() })

@@ -64,7 +64,7 @@ func (t tenant) clusterIP6(test *testing.T, name string) netip.Addr {
 	return netip.Addr{}
 }
 
-// expect waits until a request succeeds or, if want is false, until it receives no response.
+// expect waits until a request succeeds or, if want is false, until it fails.
 func (s tenants) expect(r request, want bool) {
 	s.WaitFor(fmt.Sprintf("%s: %t", r, want), func(context.Context) error {
 		if err := r.send(); err != nil == want {
@@ -74,7 +74,7 @@ func (s tenants) expect(r request, want bool) {
 	})
 }
 
-// TestPodsAndServicesHaveIPv6Addresses checks the addresses that other tests also use.
+// TestPodsAndServicesHaveIPv6Addresses checks the IPv6 addresses that other tests also use.
 func TestPodsAndServicesHaveIPv6Addresses(t *testing.T) {
 	s := sharedTenants(t)
 	s.reach(s.blue, s.blue, true)
@@ -83,7 +83,7 @@ func TestPodsAndServicesHaveIPv6Addresses(t *testing.T) {
 			t.Errorf("pod %s and its service have the addresses %q", pod, addresses)
 		}
 	}
-	// A node's subnet has the same number in both IP families. A pod's address has the same number
+	// A node's IPv4 and IPv6 subnets must have the same number, and a pod must have the same number
 	// in both subnets.
 	if list := s.OC("get", "hostsubnets"); !strings.Contains(list, "10.129.0.0/23, fd01:0:0:80::/64") {
 		t.Errorf("oc get hostsubnets:\n%s", list)
@@ -103,7 +103,7 @@ func TestPodsAndServicesHaveIPv6Addresses(t *testing.T) {
 	s.checkWire6(t)
 }
 
-// checkWire6 checks the network ID in IPv6 packets to another network segment.
+// checkWire6 checks the network ID of IPv6 packets to a different network segment.
 func (s tenants) checkWire6(t *testing.T) {
 	t.Helper()
 	capture, err := s.distant.Capture()
@@ -119,7 +119,7 @@ func (s tenants) checkWire6(t *testing.T) {
 	}
 }
 
-// checkName checks the AAAA record that a pod receives for a service.
+// checkName waits until a pod's query for a service returns the wanted AAAA record.
 func (s tenants) checkName(t *testing.T, name string, want netip.Addr) {
 	t.Helper()
 	s.WaitFor("AAAA record of "+name, func(context.Context) error {
@@ -137,7 +137,7 @@ func (s tenants) checkName(t *testing.T, name string, want netip.Addr) {
 	})
 }
 
-// listen6 receives datagrams in a pod.
+// listen6 opens a UDP socket for IPv6 in a pod.
 func (t tenant) listen6(test *testing.T, pod string) net.PacketConn {
 	test.Helper()
 	var conn net.PacketConn
@@ -152,8 +152,8 @@ func (t tenant) listen6(test *testing.T, pod string) net.PacketConn {
 	return conn
 }
 
-// claim gives a pod's device an address that the platform did not allocate. It removes the address
-// when the test ends.
+// claim assigns a pod's device an address that the platform has not allocated to it. It removes the
+// address when the test ends.
 func (t tenant) claim(test *testing.T, pod string, address netip.Addr) {
 	test.Helper()
 	change := func(f func(netlink.Link, *netlink.Addr) error) {
@@ -173,8 +173,9 @@ func (t tenant) claim(test *testing.T, pod string, address netip.Addr) {
 	test.Cleanup(func() { change(netlink.AddrDel) })
 }
 
-// TestForeignIPv6AddressesCannotBypassIsolation sends datagrams from a pod in another project with
-// source addresses that are not the pod's own: link-local addresses, and addresses of other pods.
+// TestForeignIPv6AddressesCannotBypassIsolation sends datagrams from another project's pod. Their
+// source addresses do not belong to the pod: they are link-local addresses, or addresses of other
+// pods.
 func TestForeignIPv6AddressesCannotBypassIsolation(t *testing.T) {
 	s := sharedTenants(t)
 	receiver := s.blue.listen6(t, "near")
@@ -189,7 +190,8 @@ func TestForeignIPv6AddressesCannotBypassIsolation(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			zone := strconv.Itoa(link.Attrs().Index) // an index, because package net caches names
+			// Use the index as the zone, because package net caches interface names.
+			zone := strconv.Itoa(link.Attrs().Index)
 			for _, address := range []*netip.Addr{&source, &target} {
 				if address.IsLinkLocalUnicast() || address.IsLinkLocalMulticast() {
 					*address = address.WithZone(zone)
@@ -234,7 +236,7 @@ func TestForeignIPv6AddressesCannotBypassIsolation(t *testing.T) {
 			t.Errorf("a datagram arrives: %s", buffer[:size])
 		}
 	})
-	// The host does not accept router advertisements from pods on its bridge.
+	// The host must not accept router advertisements from pods on its bridge.
 	err := s.Do(func() error {
 		value, err := os.ReadFile("/proc/sys/net/ipv6/conf/slipway0/accept_ra")
 		if err == nil && strings.TrimSpace(string(value)) != "0" {
@@ -247,8 +249,8 @@ func TestForeignIPv6AddressesCannotBypassIsolation(t *testing.T) {
 	}
 }
 
-// outside6 starts a server outside the cluster that returns the client's address. outside6 returns
-// the server's address.
+// outside6 starts a server outside the cluster that responds with the client's IPv6 address.
+// outside6 returns the server's address.
 func outside6(t *testing.T, c *kit.Cluster) string {
 	t.Helper()
 	server := http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

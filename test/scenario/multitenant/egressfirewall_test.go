@@ -16,8 +16,8 @@ spec:
   egress: [{type: %s, to: {cidrSelector: "%s"}}]
 `
 
-// waitOutside waits until the pods of a tenant on all hosts can connect to a server outside the
-// cluster with their hosts' addresses or, if open is false, until no pod can.
+// waitOutside waits until a tenant's pods on all hosts can connect to a server outside the cluster
+// with their hosts' addresses. If open is false, it waits until none of the pods can connect.
 func (s tenants) waitOutside(from tenant, server string, open bool) {
 	if !open {
 		s.waitForSource(from, server, "", pods()...)
@@ -32,8 +32,8 @@ func (s tenants) waitOutside(from tenant, server string, open bool) {
 	}
 }
 
-// TestEgressFirewallsApplyOnEveryHost checks the rules of both IP families for pods on each host,
-// and how the firewall depends on the project's network and egress address.
+// TestEgressFirewallsApplyOnEveryHost checks IPv4 and IPv6 rules for pods on each host. It also
+// checks how the firewall depends on the project's network and egress address.
 func TestEgressFirewallsApplyOnEveryHost(t *testing.T) {
 	s := sharedTenants(t)
 	server, server6 := outside(t, s.Cluster), outside6(t, s.Cluster)
@@ -45,7 +45,7 @@ func TestEgressFirewallsApplyOnEveryHost(t *testing.T) {
 	s.waitOutside(s.blue, server6, true)
 	for _, rule := range []struct {
 		network      string
-		open4, open6 bool // while the rule denies the network
+		open4, open6 bool // whether each server can be reached while the rule denies the network
 	}{
 		{"::/0", true, false}, {s.Gateway.String() + "/32", false, true}, {"0.0.0.0/0", false, false},
 	} {
@@ -53,14 +53,14 @@ func TestEgressFirewallsApplyOnEveryHost(t *testing.T) {
 		s.waitOutside(s.blue, server, rule.open4)
 		s.waitOutside(s.blue, server6, rule.open6)
 	}
-	s.reach(s.blue, s.blue, true) // the firewall does not apply to pods
+	s.reach(s.blue, s.blue, true) // the firewall must not apply to connections between pods
 	s.waitOutside(s.red, server, true)
 	result := s.Slipway("network", "trace", s.blue.Namespace+"/near", s.SecondGateway.String(), server6[strings.LastIndex(server6, ":")+1:])
 	if !strings.Contains(result.Stdout, "Dropped by table ip6 ") {
 		t.Errorf("slipway network trace:\n%s%s", result.Stdout, result.Stderr)
 	}
 
-	// A global project has no firewall, and a joined project has no external traffic.
+	// A global project has no firewall. A joined project with a firewall has no external traffic.
 	s.podNetwork("make-projects-global", s.blue.Namespace)
 	s.waitOutside(s.blue, server, true)
 	s.podNetwork("isolate-projects", s.blue.Namespace)
@@ -69,11 +69,11 @@ func TestEgressFirewallsApplyOnEveryHost(t *testing.T) {
 	s.waitOutside(s.blue, server, true)
 	s.podNetwork("join-projects", "--to="+s.red.Namespace, s.blue.Namespace)
 	s.waitOutside(s.blue, server, false)
-	s.waitOutside(s.red, server, true) // it has no firewall of its own
+	s.waitOutside(s.red, server, true) // the red project has no firewall of its own
 	s.podNetwork("isolate-projects", s.blue.Namespace)
 	s.waitOutside(s.blue, server, true)
 
-	// Traffic with an egress address is subject to the firewall, on the pods' hosts.
+	// The firewall must also apply to traffic with an egress address, on the pods' hosts.
 	one := s.InSegment(209)
 	t.Cleanup(func() { s.SetEgress("hostsubnet", second, "egressIPs") })
 	s.SetEgress("hostsubnet", second, "egressIPs", one)

@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// outside starts a server on a machine outside the cluster. The server returns the client's
-// address. outside returns the server's address.
+// outside starts a server outside the cluster that responds with the client's address. outside
+// returns the server's address.
 func outside(t *testing.T, c *kit.Cluster) string {
 	t.Helper()
 	server := http.Server{ReadHeaderTimeout: time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,8 +30,9 @@ func outside(t *testing.T, c *kit.Cluster) string {
 	return listener.Addr().String()
 }
 
-// waitForSource waits until requests from all given pods of a tenant have the given source address
-// outside the cluster. If the address is empty, it waits until the pods cannot connect.
+// waitForSource waits until a server outside the cluster receives requests from all given pods of a
+// tenant with the given source address. If the address is empty, it waits until the pods cannot
+// connect.
 func (s tenants) waitForSource(from tenant, server, want string, pods ...string) {
 	content := "caller " + want + ":"
 	if strings.Contains(want, ":") {
@@ -82,7 +83,7 @@ func TestExternalTrafficOfProjectHasItsEgressAddress(t *testing.T) {
 	s.reach(s.blue, s.blue, true)
 	s.WaitFetch("near", "http://far/", s.blue.marker("far"))
 
-	// Two projects cannot have the same address, and joined projects cannot have an address.
+	// Neither two projects with the same address nor joined projects can use an egress address.
 	s.SetEgress("netnamespace", s.red.Namespace, "egressIPs", one)
 	s.waitForSource(s.blue, server, "", "near")
 	s.waitForSource(s.red, server, "", "near")
@@ -100,7 +101,7 @@ func TestExternalTrafficOfProjectHasItsEgressAddress(t *testing.T) {
 	s.podNetwork("isolate-projects", s.red.Namespace)
 	s.waitForSource(s.blue, server, one, "near")
 
-	// A project with only an IPv6 address has no IPv4 traffic.
+	// A project that has only an IPv6 egress address has no external IPv4 traffic.
 	server6, six, seven := outside6(t, s.Cluster), s.secondInSegment(201), s.secondInSegment(202)
 	s.waitForSource(s.blue, server6, "", pods()...)
 	s.SetEgress("hostsubnet", second, "egressIPs", one, six)
@@ -109,7 +110,8 @@ func TestExternalTrafficOfProjectHasItsEgressAddress(t *testing.T) {
 	s.waitForSource(s.blue, server, "", pods()...)
 	s.waitForSource(s.red, server6, s.Second.String(), "near")
 
-	// If the host with the first address is down, the next address of each family is used.
+	// If the host with the first address fails, the project must use the next address in each IP
+	// family.
 	s.SetEgress("hostsubnet", first, "egressIPs", two, seven)
 	s.SetEgress("netnamespace", s.blue.Namespace, "egressIPs", one, two, six, seven)
 	s.waitForSource(s.blue, server, one, "near", "distant")

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// egressRouter is the guide's egress router on the second host, with additional addresses for IPv6,
-// and with a service.
+// egressRouter is the guide's egress router on the second host, with additional IPv6 addresses and
+// a service.
 const egressRouter = `
 apiVersion: v1
 kind: Pod
@@ -37,9 +37,9 @@ metadata: {name: egress}
 spec: {ipFamilyPolicy: RequireDualStack, selector: {name: egress}, ports: [{port: 80}]}
 `
 
-// TestEgressRouterServesPodsOnAllHosts connects to a server outside the cluster, which sees the
-// router's own address, from pods on all hosts, over both IP families. The router is isolated like
-// other pods.
+// TestEgressRouterServesPodsOnAllHosts connects from pods on all hosts to a server outside the
+// cluster, over both IP families. The server must receive the connections from the egress router's
+// own address. The egress router must be isolated like other pods.
 func TestEgressRouterServesPodsOnAllHosts(t *testing.T) {
 	s := sharedTenants(t)
 	listener, err := s.Neighbor("192.168.12.1/24", "203.0.113.25/32", "2001:db8:12::1/64", "2001:db8:25::25/128").Listen("tcp", ":80")
@@ -68,7 +68,7 @@ func TestEgressRouterServesPodsOnAllHosts(t *testing.T) {
 	}
 }
 
-// These are parts of the server's pages for clients with the router's addresses.
+// These texts are parts of the server's pages for clients with the egress router's addresses.
 const (
 	egressPage  = "192.168.12.99 to 203.0.113.25:80"
 	egressPage6 = "2001:db8:12::99 to [2001:db8:25::25]:80"

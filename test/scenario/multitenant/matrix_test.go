@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// matrix is the matrix of all senders and all destinations: the pods of three projects on three
-// hosts, the hosts, and a machine outside the cluster.
+// matrix contains all pairs of senders and destinations. They are the pods of three projects on
+// three hosts, the hosts themselves, and a machine outside the cluster.
 type matrix struct {
 	tenants
 	projects []tenant
@@ -31,12 +31,12 @@ type matrix struct {
 	ledger   *ledger
 }
 
-// protocols of the destinations.
+// protocols returns the protocols of the probes.
 func protocols() []corev1.Protocol {
 	return []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP, corev1.ProtocolSCTP, icmp}
 }
 
-// namedPorts are the ports in the pods' manifest.
+// namedPorts returns the ports in the pods' manifest.
 func namedPorts() []corev1.ContainerPort {
 	return []corev1.ContainerPort{
 		{Name: "web", ContainerPort: webPort, Protocol: corev1.ProtocolTCP},
@@ -86,7 +86,7 @@ func newMatrix(t *testing.T) *matrix {
 	return m
 }
 
-// createSockets creates the actors.
+// createSockets creates the actors with their addresses and sockets.
 func (m *matrix) createSockets() {
 	m.hosts = map[string]actor{}
 	add := func(a actor, run func(func() error) error) {
@@ -94,7 +94,7 @@ func (m *matrix) createSockets() {
 	}
 	for name, host := range map[string]*kit.Host{m.NodeName(): m.Cluster, second: m.second, distant: m.distant} {
 		a := actor{host: name, addresses: [2][]netip.Addr{{host.Address}, {host.Second}}}
-		// A host's addresses in the pod network are the first addresses of its subnets.
+		// A host's address in the pod network is the first address of its subnet.
 		for _, text := range strings.Fields(m.OC("get", "node", name, "-o", "jsonpath={.spec.podCIDRs[*]}")) {
 			address := netip.MustParsePrefix(text).Addr()
 			family := familyOf(address)
@@ -125,7 +125,7 @@ func familyOf(address netip.Addr) int {
 	return 1
 }
 
-// createFlows creates the cells of the matrix.
+// createFlows creates the flows, one for each cell of the matrix.
 func (m *matrix) createFlows(t *testing.T) {
 	t.Helper()
 	services := map[string]*corev1.Service{}
@@ -141,7 +141,7 @@ func (m *matrix) createFlows(t *testing.T) {
 	for _, from := range m.senders {
 		for _, to := range m.senders {
 			if !from.isPod() && !to.isPod() {
-				continue // the hosts' own network
+				continue // packets between machines do not use the pod network
 			}
 			for family := range families {
 				for _, protocol := range protocols() {
@@ -163,7 +163,7 @@ func (m *matrix) addFlows(f flow, service *corev1.Service) {
 	}
 	for _, port := range ports {
 		f.port = port
-		if f.from.host != outsideHost { // a machine outside has no routes to pods
+		if f.from.host != outsideHost { // the machine outside the cluster has no routes to pods
 			add(f, f.to.addresses[f.family][0], port)
 		}
 	}
@@ -188,10 +188,10 @@ func (m *matrix) addFlows(f flow, service *corev1.Service) {
 	}
 }
 
-// roundTimeout is the maximum time to wait for the answers to all probes.
+// roundTimeout is the maximum time to wait for the responses to all probes in a round.
 const roundTimeout = 10 * time.Second
 
-// round sends all probes at the same time. It returns when everything that must arrive has been
+// round sends all probes at the same time. It returns when all probes that must arrive have been
 // answered, or after a timeout.
 func (m *matrix) round(ctx context.Context, w world) (probes []*probe, err error) {
 	for _, f := range m.flows {
@@ -233,8 +233,8 @@ func (m *matrix) round(ctx context.Context, w world) (probes []*probe, err error
 	return probes, err
 }
 
-// compare returns two lists: leaks contains the probes that arrived although the model drops them,
-// and missing contains the unanswered probes that the model lets pass.
+// compare compares probes with the model. leaks contains the probes that arrived although the model
+// drops them, and missing contains the unanswered probes that the model lets through.
 func (m *matrix) compare(w world, probes []*probe) (leaks, missing []*probe) {
 	m.ledger.mu.Lock()
 	defer m.ledger.mu.Unlock()
@@ -258,8 +258,8 @@ func describe(probes []*probe) string {
 	return text.String()
 }
 
-// check waits until the network agrees with the model. After that, nothing that the model drops may
-// arrive.
+// check waits until the network agrees with the model. After that, no probe that the model drops
+// may arrive.
 func (m *matrix) check(t *testing.T, state string, w world) {
 	t.Helper()
 	start := time.Now()
@@ -292,7 +292,7 @@ func (m *matrix) check(t *testing.T, state string, w world) {
 	t.Logf("%s: %d probes, %d pass, %s", state, len(probes), passing, time.Since(start).Round(time.Millisecond))
 }
 
-// world returns the state of the cluster as the API shows it.
+// world returns the cluster's state according to the API.
 func (m *matrix) world(t *testing.T, isolates bool) world {
 	t.Helper()
 	w := world{projects: map[string]labels.Set{}, hosts: m.hosts}
@@ -323,8 +323,9 @@ func (m *matrix) world(t *testing.T, isolates bool) world {
 	return w
 }
 
-// createPolicies creates policies with every field of the API: both selectors alone and combined,
-// ports by number, by name and in a range, address blocks with exceptions, and both directions.
+// createPolicies creates policies that use every field of the API: each selector alone and both
+// combined, ports by number, by name and as a range, address blocks with exceptions, and both
+// directions.
 func (m *matrix) createPolicies(t *testing.T) {
 	t.Helper()
 	blue, red, green := m.projects[0], m.projects[1], m.projects[2]
@@ -348,7 +349,8 @@ func (m *matrix) createPolicies(t *testing.T) {
 		}
 		return networkingv1.NetworkPolicyPeer{IPBlock: b}
 	}
-	// The hosts, and the pods of all hosts except one.
+	// machines contains the machines' addresses, and subnets contains the pod network except one
+	// host's subnet.
 	first, other := m.hosts[m.NodeName()], m.hosts[second]
 	var machines, subnets []networkingv1.NetworkPolicyPeer
 	for family, bits := range []int{32, 128} {
@@ -410,8 +412,8 @@ func (m *matrix) createPolicies(t *testing.T) {
 	}
 }
 
-// TestNetworkAgreesWithItsModel compares all cells of the matrix with the model, in each state that
-// projects and policies can have, and in two modes.
+// TestNetworkAgreesWithItsModel compares all cells of the matrix with the model, in several states
+// of projects and policies, and in two network modes.
 func TestNetworkAgreesWithItsModel(t *testing.T) {
 	m := newMatrix(t)
 	red, green := m.projects[1], m.projects[2]

@@ -31,7 +31,7 @@ func (s tenants) setPlugin(t *testing.T, from, to string) {
 	})
 }
 
-// denyAll creates a policy that isolates all pods in the blue project. It returns the server's
+// denyAll creates a policy that isolates all pods in the blue project. It returns the API server's
 // warnings.
 func (s tenants) denyAll(t *testing.T) string {
 	t.Helper()

@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// This file is the model of the pod network: which packets arrive. It is computed from the
-// documents and from the API objects, without using the product's code.
+// This file contains a model of the pod network, which determines which packets arrive. The model
+// is derived from the documents and the API objects, and uses none of the product's code.
 //
-// The host of the sender and the host of the receiver both check a packet. What the checks see
-// depends on where the destination is translated to a pod's address, and on which host replaces the
-// source address:
+// Both the sender's host and the receiver's host check a packet. The addresses that each host sees
+// depend on two facts: which host translates the destination to a pod's address, and which host
+// replaces the source address:
 //
 //	| destination                       | translated at | sender's host sees | receiver's sees |
 //	|-----------------------------------|---------------|--------------------|-----------------|
@@ -28,32 +28,33 @@ import (
 //	| node port of another host         | that host     | pod to host        | host to pod     |
 //	| host, or machine outside          | no host       | pod to machine     | no check        |
 //
-// The network IDs of multitenant mode apply only to packets between two pods. Policies apply to all
-// packets that a host forwards, so they do not concern packets between a host and its own pods.
+// In multitenant mode, network IDs apply only to packets between two pods. Policies apply to all
+// packets that a host forwards, so they do not apply to packets between a host and its own pods.
 //
-// Rules for incoming packets treat hosts like pods of the project "default".
+// Rules for incoming packets treat hosts as pods in the project "default".
 //
-// A sender outside the cluster reaches only node ports. The host with the node port sees this
-// sender's address, all other hosts see the address of that host.
+// A sender outside the cluster can reach only node ports. The host with the node port sees the
+// sender's address, and all other hosts see the address of the host with the node port.
 
 // actor is a sender or a receiver: a pod, or a machine if the project is empty.
 type actor struct {
 	project string
 	labels  labels.Set
 	ports   []corev1.ContainerPort
-	// host is the name of the machine: the pod's node, a host, or outsideHost.
+	// host is the name of the machine on which the actor is: a node, or outsideHost.
 	host string
-	// addresses contains the addresses, indexed by IP family. A machine can also send from other
-	// addresses: a host can send from its addresses in the pod network.
+	// addresses contains the actor's addresses, indexed by IP family. The first address is the
+	// destination for other actors. Hosts also send from their other addresses, such as their
+	// addresses in the pod network.
 	addresses [2][]netip.Addr
 }
 
 func (a actor) isPod() bool { return a.project != "" }
 
-// outsideHost is the name of the machine that is not part of the cluster.
+// outsideHost is the name of the machine outside the cluster.
 const outsideHost = "outside"
 
-// path is the kind of the destination.
+// path is the kind of a flow's destination.
 type path int
 
 const (
@@ -64,32 +65,32 @@ const (
 
 func (p path) String() string { return [...]string{"address", "service", "node port"}[p] }
 
-// flow is a packet that opens a connection.
+// flow describes a packet that opens a connection.
 type flow struct {
 	from, to actor
 	path     path
-	entry    actor // with a node port, the host whose address is the destination
-	family   int   // an index of actor.addresses
+	entry    actor // for a node port, the host whose address is the destination
+	family   int   // index in actor.addresses
 	protocol corev1.Protocol
-	port     int32 // of the receiver; 0 for ICMP
+	port     int32 // port of the receiver, or 0 for ICMP
 }
 
-// icmp is the protocol of echo requests.
+// icmp is the protocol name of ICMP echo requests, which Kubernetes does not define.
 const icmp corev1.Protocol = "ICMP"
 
-// world is the state of the cluster that determines which packets arrive.
+// world is the part of the cluster's state that determines which packets arrive.
 type world struct {
 	// networks contains the projects' network IDs in multitenant mode. It is nil in other modes.
 	networks map[string]string
-	// projects contains the labels of the projects, including the project default.
+	// projects contains the labels of all projects, including the project "default".
 	projects map[string]labels.Set
-	// policies are in force.
+	// policies contains the network policies that are in effect.
 	policies []networkingv1.NetworkPolicy
-	// hosts contains all machines.
+	// hosts contains all machines, keyed by name.
 	hosts map[string]actor
 }
 
-// arrives reports whether a packet arrives.
+// arrives reports whether a flow's packet arrives at the receiver.
 func (w world) arrives(f flow) bool {
 	target, source := f.to, f.from
 	switch {
@@ -104,7 +105,8 @@ func (w world) arrives(f flow) bool {
 	return w.leaves(f, target) && w.enters(f, source)
 }
 
-// leaves reports whether the sender's host forwards a packet to the target that it sees.
+// leaves reports whether the sender's host forwards the packet to target, the destination that this
+// host sees.
 func (w world) leaves(f flow, target actor) bool {
 	if !f.from.isPod() || same(f.from, target) {
 		return true
@@ -113,19 +115,21 @@ func (w world) leaves(f flow, target actor) bool {
 		return false
 	}
 	if !target.isPod() && target.host == f.from.host {
-		return true // to its own host
+		return true // a host accepts all packets from its own pods
 	}
 	port := f.port
 	if !target.isPod() {
-		target.addresses[f.family] = target.addresses[f.family][:1] // the destination
+		// The first address is the destination.
+		target.addresses[f.family] = target.addresses[f.family][:1]
 		if f.path == toNodePort {
-			port = -1 // some node port, which no policy here names
+			port = -1 // stands for any node port, because no policy in the test names a node port
 		}
 	}
 	return w.permits(networkingv1.PolicyTypeEgress, f.from, target, target, f, port)
 }
 
-// enters reports whether the receiver's host forwards a packet from the source that it sees.
+// enters reports whether the receiver's host forwards the packet from source, the sender that this
+// host sees.
 func (w world) enters(f flow, source actor) bool {
 	if !f.to.isPod() || same(f.to, source) || source.host == f.to.host && !source.isPod() {
 		return true
@@ -146,8 +150,8 @@ func (w world) connected(a, b string) bool {
 	return w.networks == nil || w.networks[a] == w.networks[b] || w.networks[a] == global || w.networks[b] == global
 }
 
-// permits reports whether the policies of a pod permit a packet. peer is the other end, and
-// receiver is the end with the port.
+// permits reports whether a pod's policies permit a packet. peer is the packet's other end, and
+// receiver is the end that has the port.
 func (w world) permits(direction networkingv1.PolicyType, pod, peer, receiver actor, f flow, port int32) bool {
 	isolated := false
 	for _, policy := range w.policies {

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// group is the multicast address and port to which pods send.
+// group is the multicast address and port that the pods send to.
 const group = "239.1.2.3:5000"
 
 // member is a pod that has joined the multicast group.
@@ -57,8 +57,8 @@ func (m member) send() error {
 	})
 }
 
-// received returns the senders of the datagrams that have arrived. It omits the pod itself, because
-// the pod's kernel loops back its own datagrams.
+// received returns the names of the pods whose datagrams have arrived. It omits the pod itself,
+// because the kernel loops back the pod's own datagrams.
 func (m member) received() map[string]bool {
 	senders := map[string]bool{}
 	for buffer := make([]byte, 256); ; {
@@ -72,8 +72,8 @@ func (m member) received() map[string]bool {
 	}
 }
 
-// exchange waits until each pod receives exactly the packets from the pods in its group. groups
-// maps each tenant to the number of its group. Pods with the number 0 receive nothing.
+// exchange waits until each pod receives packets from exactly the pods in its group. groups maps
+// each tenant's namespace to its group's number. Pods with the number 0 receive no packets.
 func (s tenants) exchange(members []member, groups map[string]int) {
 	s.WaitFor(fmt.Sprintf("multicast in the groups %v", groups), func(context.Context) error {
 		for _, m := range members {
@@ -101,7 +101,7 @@ func (s tenants) exchange(members []member, groups map[string]int) {
 	})
 }
 
-// multicast enables or disables multicast as the guide does.
+// multicast enables or disables multicast with the guide's annotation.
 func (t tenant) multicast(enabled bool) {
 	value := "=true"
 	if !enabled {
@@ -120,7 +120,7 @@ func TestMulticastStaysInTheNetwork(t *testing.T) {
 	s.red.multicast(true)
 	s.exchange(members, map[string]int{blue: 1, red: 2})
 
-	// Joined projects form one group if multicast is enabled in all of them.
+	// Joined projects form one group, provided that multicast is enabled in all of them.
 	s.podNetwork("join-projects", "--to="+blue, red)
 	s.exchange(members, map[string]int{blue: 1, red: 1})
 	s.red.multicast(false)

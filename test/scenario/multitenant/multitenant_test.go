@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
   serviceNetworkCIDR: 172.30.0.0/16,fd02::/112`})
 }
 
-// Node names of the additional hosts.
+// These are the node names of the additional hosts.
 const (
 	second  = "second"
 	distant = "distant"
@@ -44,14 +44,14 @@ const (
 // pods returns the names of each tenant's pods.
 func pods() []string { return []string{"near", "far", "distant"} }
 
-// tenant is a project with the pod "near" on the master, the pod "far" on the second host and the
-// pod "distant" on the third host. Each pod has a service of the same name with a node port.
+// tenant is a project with the pod "near" on the master, the pod "far" on the second host, and the
+// pod "distant" on the third host. Each pod has a service of the same name that has a node port.
 type tenant struct {
 	*kit.Cluster
 	networks map[string]string // paths of the pods' network namespaces
 }
 
-// tenants is the cluster with two projects for a test.
+// tenants is the cluster with two projects.
 type tenants struct {
 	*kit.Cluster
 	second    *kit.Host
@@ -59,7 +59,7 @@ type tenants struct {
 	blue, red tenant
 }
 
-// newTenants creates projects for a test that changes their pods or services.
+// newTenants creates two projects for a test that changes the projects' pods or services.
 func newTenants(t *testing.T) tenants {
 	t.Helper()
 	s := tenantsOf(t, "")
@@ -68,7 +68,8 @@ func newTenants(t *testing.T) tenants {
 	return s
 }
 
-// tenantsOf returns the tenants with the given namespace, or with the test's namespace.
+// tenantsOf returns tenants whose projects' names derive from the given namespace, or from the
+// test's namespace.
 func tenantsOf(t *testing.T, namespace string) tenants {
 	t.Helper()
 	c, host := kit.SharedHost(t)
@@ -91,7 +92,7 @@ func (s tenants) createPods(t *testing.T, tenants ...tenant) {
 	s.findPods(t, tenants...)
 }
 
-// findPods waits for the tenants' pods.
+// findPods waits until the tenants' pods are running, and finds their network namespaces.
 func (s tenants) findPods(t *testing.T, tenants ...tenant) {
 	t.Helper()
 	for _, tenant := range tenants {
@@ -125,9 +126,9 @@ func (s tenants) createProject(t *testing.T, name string) {
 	t.Cleanup(func() { s.OC("delete", "namespace", name, "--wait=false") })
 }
 
-// createNetwork creates a project and waits for its network.
+// createNetwork creates a project and waits until its network exists.
 func (s tenants) createNetwork(name string) {
-	// With -count, the namespace of the previous run can still be terminating.
+	// With -count, the previous run's namespace might still be terminating.
 	s.WaitFor("project "+name, func(context.Context) error {
 		_, err := s.TryOC("create", "namespace", name)
 		return err
@@ -138,8 +139,8 @@ func (s tenants) createNetwork(name string) {
 	})
 }
 
-// server returns a pod on a node, with a service. The pod serves its project's name over HTTP on
-// port 8080.
+// server returns a pod on a node, and a service for the pod. The pod serves its project's name over
+// HTTP on port 8080.
 func (t tenant) server(name, node string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -174,14 +175,14 @@ spec:
 `, name, node, kit.ToolsImage, t.marker(name))
 }
 
-// marker returns a word that occurs in the command line of a pod's server and of no other process.
+// marker returns a word that occurs only in the command line of the pod's server.
 func (t tenant) marker(pod string) string { return t.Namespace + "-" + pod }
 
-// firstProcess matches the status in /proc of a container's first process.
+// firstProcess matches the /proc status of a container's first process.
 var firstProcess = regexp.MustCompile(`(?m)^NSpid:.*\t1$`)
 
-// findNetwork returns the path to a pod's network namespace. For each request, httpd forks a child
-// with the same command line, which exits soon.
+// findNetwork returns the path of a pod's network namespace. It must find the first process,
+// because httpd forks a short-lived child process with the same command line for each request.
 func (t tenant) findNetwork(test *testing.T, pod string) string {
 	test.Helper()
 	processes, err := filepath.Glob("/proc/[0-9]*")
@@ -201,7 +202,7 @@ func (t tenant) findNetwork(test *testing.T, pod string) string {
 	return ""
 }
 
-// inPod runs a function in a pod's network namespace.
+// inPod runs f in a pod's network namespace.
 func (t tenant) inPod(pod string, f func() error) error {
 	return ns.WithNetNSPath(t.networks[pod], func(ns.NetNS) error { return f() })
 }
@@ -212,12 +213,12 @@ func (t tenant) netID() string {
 }
 
 // addresses returns the addresses at which other pods in the cluster can reach a pod: the pod's
-// addresses in both IP families, its service's addresses, and the node port on the client's node.
-// The first address is the pod's IPv4 address.
+// addresses in both IP families, its service's addresses, and its node port on the given node. The
+// first address is the pod's IPv4 address.
 func (t tenant) addresses(pod, node string) []string {
 	service, err := t.Client.CoreV1().Services(t.Namespace).Get(context.Background(), pod, metav1.GetOptions{})
 	if err != nil {
-		return []string{err.Error()} // an address that does not respond
+		return []string{err.Error()} // invalid address, so requests to it fail
 	}
 	var list []string
 	for _, ip := range t.Pod(pod).Status.PodIPs {
@@ -229,7 +230,7 @@ func (t tenant) addresses(pod, node string) []string {
 	return append(list, fmt.Sprintf("%s:%d", node, service.Spec.Ports[0].NodePort))
 }
 
-// request is a request from one pod to another pod at one of its addresses.
+// request is a request from a pod to one of another pod's addresses.
 type request struct {
 	from    tenant
 	pod     string
@@ -241,8 +242,8 @@ func (r request) String() string {
 	return fmt.Sprintf("%s of %s to %s", r.pod, r.from.Namespace, r.address)
 }
 
-// requestTimeout is the timeout for a request. If projects are isolated, the request's packets are
-// dropped, so the request times out.
+// requestTimeout is the timeout for a request. Requests between isolated projects always time out,
+// because their packets are dropped.
 const requestTimeout = 2 * time.Second
 
 // send sends the request and returns an error unless it receives the expected response.
@@ -265,8 +266,8 @@ func (r request) send() error {
 	})
 }
 
-// requests returns the requests from all pods in one project to all pods in another project at all
-// of their addresses.
+// requests returns the requests from all pods in one project to all addresses of all pods in
+// another project.
 func requests(from, to tenant) (all []request) {
 	for _, client := range pods() {
 		node := from.Pod(client).Status.HostIP
@@ -279,8 +280,8 @@ func requests(from, to tenant) (all []request) {
 	return all
 }
 
-// reach waits until all pods in two projects can reach each other or, if want is false, until none
-// of them can reach the other project.
+// reach waits until all pods in two projects can reach each other. If want is false, it waits until
+// no pod can reach a pod in the other project.
 func (s tenants) reach(a, b tenant, want bool) {
 	all := requests(a, b)
 	if a.Namespace != b.Namespace {
@@ -324,7 +325,8 @@ func TestNetworkObjectsShowAssignedSubnetsAndIDs(t *testing.T) {
 	for _, node := range nodes.Items {
 		want = append(want, node.Name+" "+node.Spec.PodCIDR)
 	}
-	// Subnets are allocated in the documented order: the bits in the lower octet are zero first.
+	// Subnets must be allocated in the documented order, in which the bits in the lower octet are
+	// zero first.
 	var subnets []string
 	for _, node := range nodes.Items {
 		subnets = append(subnets, node.Spec.PodCIDR)
@@ -354,7 +356,7 @@ func TestProjectsAreIsolatedJoinedAndGlobal(t *testing.T) {
 	s.reach(s.red, s.red, true)
 	s.reach(s.blue, s.red, false)
 	for _, pod := range []string{"far", "distant"} {
-		s.WaitFetch("near", "http://"+pod+"/", s.blue.marker(pod)) // check DNS
+		s.WaitFetch("near", "http://"+pod+"/", s.blue.marker(pod)) // also check DNS
 	}
 
 	s.podNetwork("join-projects", "--to="+s.blue.Namespace, s.red.Namespace)
@@ -386,7 +388,7 @@ func TestProjectsAreIsolatedJoinedAndGlobal(t *testing.T) {
 	}
 }
 
-// route returns a route's page.
+// route requests a route's page from the router.
 func (s tenants) route(host string) (string, error) {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: s.Dial}}
 	request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+s.Address.String()+"/", nil)
@@ -419,7 +421,8 @@ func TestPlatformReachesIsolatedProjects(t *testing.T) {
 			t.Errorf("page through the API server: %q", output)
 		}
 	}
-	// The API server's service is in the default project. The API server rejects requests without TLS.
+	// All projects can reach the default project, which contains the API server's service. The
+	// status shows that the API server has responded, because it rejects requests without TLS.
 	for _, pod := range pods() {
 		_, err := s.TryOC("exec", pod, "--", "timeout", "5", "wget", "-q", "-O", "-", "http://kubernetes.default.svc:443/")
 		if err == nil || !strings.Contains(err.Error(), "400 Bad Request") {

@@ -18,19 +18,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Ports on which all receivers listen, with TCP, UDP and SCTP.
+// These are the ports on which all receivers listen for TCP, UDP and SCTP.
 const (
 	webPort   = 7080
 	otherPort = 7090
 )
 
-// probe is a packet from an actor's sockets, and what happened to it.
+// probe is a packet that an actor sends, and its outcome.
 type probe struct {
 	flow
-	address netip.AddrPort // the destination, before its translation
+	address netip.AddrPort // the destination before translation
 	arrived bool
 	answer  bool
-	problem error // that the sender got
+	problem error // the error that the sender received
 }
 
 func (p *probe) String() string {
@@ -50,23 +50,23 @@ func (p *probe) String() string {
 	return text
 }
 
-// sockets are the sockets of one actor: servers for all protocols, and senders. Raw sockets send
-// and receive the opening of SCTP associations, because the test machine's kernel has no SCTP.
+// sockets contains an actor's sockets: servers for all protocols, and senders. SCTP associations
+// are opened with raw sockets, because the test machine's kernel does not support SCTP.
 type sockets struct {
 	actor
-	run     func(func() error) error              // in the actor's network
-	senders map[corev1.Protocol][2]net.PacketConn // by family
+	run     func(func() error) error              // runs a function in the actor's network
+	senders map[corev1.Protocol][2]net.PacketConn // the second index is the IP family
 	*ledger
 }
 
-// ledger contains the probes that are on their way. A probe's number identifies it in its packets.
+// ledger contains the current round's probes. Each packet contains its probe's number.
 type ledger struct {
 	mu     sync.Mutex
 	first  uint32
 	probes []*probe
 }
 
-// magic precedes the number of a probe.
+// magic precedes the probe's number in a packet.
 const magic = 0x51a9b0be
 
 func encode(number uint32) []byte {
@@ -80,7 +80,7 @@ func decode(data []byte) (number uint32, ok bool) {
 	return binary.BigEndian.Uint32(data[4:]), true
 }
 
-// note records that a packet arrived, or that its answer did.
+// note records that a probe or, if answer is true, its response has arrived.
 func (l *ledger) note(number uint32, answer bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +107,8 @@ func (s *sockets) open(t *testing.T) error {
 	})
 }
 
-// rawNetwork returns package net's network name for raw sockets.
+// rawNetwork returns package net's network name for a raw socket of the given protocol and IP
+// family.
 func rawNetwork(protocol corev1.Protocol, family int) string {
 	if protocol == corev1.ProtocolSCTP {
 		return "ip" + families[family] + ":132"
@@ -115,7 +116,7 @@ func rawNetwork(protocol corev1.Protocol, family int) string {
 	return "ip" + families[family] + ":" + [2]string{"1", "58"}[family]
 }
 
-// openServers opens the sockets that receive probes at the actor's address.
+// openServers opens the sockets that receive probes at the actor's first address.
 func (s *sockets) openServers(t *testing.T, family int) error {
 	address := s.addresses[family][0].String()
 	for _, port := range []int{webPort, otherPort} {
@@ -140,7 +141,7 @@ func (s *sockets) openServers(t *testing.T, family int) error {
 	return nil
 }
 
-// openSenders opens the sockets that send probes. The kernel chooses their source address.
+// openSenders opens the sockets that send probes. The kernel selects the source address.
 func (s *sockets) openSenders(t *testing.T, family int) error {
 	for protocol, read := range map[corev1.Protocol]handler{
 		corev1.ProtocolUDP:  func(_ net.PacketConn, _ net.Addr, data []byte) { s.answered(data) },
@@ -163,10 +164,11 @@ func (s *sockets) openSenders(t *testing.T, family int) error {
 	return nil
 }
 
-// handler handles a packet. The packets of raw sockets have no IP header.
+// handler handles a received packet. Packets from raw sockets do not include the IP header.
 type handler func(conn net.PacketConn, from net.Addr, data []byte)
 
-// background runs a function that ends when the socket is closed, at the end of the test.
+// background runs f, which must return when socket is closed. The socket is closed when the test
+// ends.
 func background(t *testing.T, socket io.Closer, f func()) {
 	done := make(chan struct{})
 	go func() { defer close(done); f() }()
@@ -201,7 +203,7 @@ func receive(conn net.PacketConn, handle handler) {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err == nil { // other errors report an earlier packet's rejection
+		if err == nil { // other errors report that an earlier packet was rejected
 			handle(conn, from, buffer[:size])
 		}
 	}
@@ -220,11 +222,13 @@ func (s *sockets) answered(data []byte) {
 	}
 }
 
-// ICMP messages: a header of eight bytes, and the number of the probe.
+// icmpHeader is the size, in bytes, of the header of an echo request or reply. The probe's number
+// follows it.
 const icmpHeader = 8
 
 func (s *sockets) countICMP(_ net.PacketConn, _ net.Addr, data []byte) {
-	if len(data) > icmpHeader && (data[0] == 8 || data[0] == 128) { // the kernel answers
+	// Count only echo requests. The kernel itself responds to them.
+	if len(data) > icmpHeader && (data[0] == 8 || data[0] == 128) {
 		if number, ok := decode(data[icmpHeader:]); ok {
 			s.note(number, false)
 		}
@@ -237,7 +241,7 @@ func (s *sockets) answeredICMP(_ net.PacketConn, _ net.Addr, data []byte) {
 	}
 }
 
-// echoRequest returns an echo request. The kernel adds the checksum of ICMPv6.
+// echoRequest returns an ICMP echo request. For ICMPv6, the kernel adds the checksum.
 func echoRequest(family int, number uint32) []byte {
 	message := append([]byte{[2]byte{8, 128}[family], 0, 0, 0, byte(number >> 24), byte(number >> 16), byte(number >> 8), byte(number)}, encode(number)...)
 	if family == 0 {
@@ -250,26 +254,28 @@ func echoRequest(family int, number uint32) []byte {
 	return message
 }
 
-// Chunk types of SCTP (RFC 9260), and the offset of the first chunk.
+// These are SCTP chunk types (RFC 9260), and the offset of a packet's first chunk.
 const (
 	chunkInit, chunkInitAck = 1, 2
 	sctpHeader              = 12
-	// sctpPorts is the first source port. Each probe has its own port.
+	// sctpPorts is the first source port. Each probe has a different source port.
 	sctpPorts = 10_000
 )
 
-// sctpOpening returns a packet with an INIT or INIT ACK chunk.
+// sctpOpening returns an SCTP packet that contains an INIT or INIT ACK chunk.
 func sctpOpening(source, target uint16, verification uint32, kind byte, tag uint32) []byte {
 	packet := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, source), target)
 	packet = binary.BigEndian.AppendUint32(packet, verification)
 	packet = append(packet, 0, 0, 0, 0, kind, 0, 0, 20)
 	packet = binary.BigEndian.AppendUint32(packet, tag)
-	packet = append(packet, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1) // window, streams, sequence number
+	// These are the receive window, the numbers of streams, and the initial sequence number.
+	packet = append(packet, 0, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1)
 	binary.LittleEndian.PutUint32(packet[8:], crc32.Checksum(packet, crc32.MakeTable(crc32.Castagnoli)))
 	return packet
 }
 
-// acceptSCTP accepts an association. The initiator's tag is the probe's number.
+// acceptSCTP responds to the opening of an SCTP association. The initiator's tag is the probe's
+// number.
 func (s *sockets) acceptSCTP(conn net.PacketConn, from net.Addr, data []byte) {
 	if len(data) < sctpHeader+20 || data[sctpHeader] != chunkInit {
 		return
@@ -287,7 +293,7 @@ func (s *sockets) answeredSCTP(_ net.PacketConn, _ net.Addr, data []byte) {
 	}
 }
 
-// send sends a probe. wait is done when its TCP connection has ended.
+// send sends a probe. For TCP, it adds a goroutine to wait that ends with the connection.
 func (s *sockets) send(ctx context.Context, p *probe, number uint32, wait *sync.WaitGroup) {
 	switch p.protocol {
 	case corev1.ProtocolTCP:
@@ -317,8 +323,9 @@ func (s *sockets) send(ctx context.Context, p *probe, number uint32, wait *sync.
 	}
 }
 
-// connect starts to open a connection in the calling thread's network. The connection is usable
-// when the file's first write succeeds. It ends with a reset, so that it leaves no state.
+// connect starts to connect to target from the calling thread's network. The first write to the
+// file waits until the connection is established. Closing the file resets the connection, so that
+// no state remains.
 func connect(target netip.AddrPort) (*os.File, error) {
 	family := unix.AF_INET
 	if target.Addr().Is6() {

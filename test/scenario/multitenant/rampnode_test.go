@@ -18,18 +18,18 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// tunnel is one end of an IP-in-IP tunnel (RFC 2003). This process implements the tunnel, because
-// the kernel might not have the driver.
+// tunnel is one end of an IP-in-IP tunnel (RFC 2003). The test implements it in this process,
+// because the kernel might not have the driver.
 type tunnel struct {
 	machine       *kit.Machine
 	local, remote netip.Addr
-	address       netip.Prefix // address of the device
+	address       netip.Prefix // address of the tunnel device
 }
 
 // tunnelDevice is the name of the tunnel device at both ends.
 const tunnelDevice = "f5"
 
-// start creates the device and serves it until the test ends.
+// start creates the device and forwards packets until the test ends.
 func (e tunnel) start(t *testing.T) {
 	t.Helper()
 	var device *os.File
@@ -57,14 +57,15 @@ func (e tunnel) start(t *testing.T) {
 			if errors.Is(err, os.ErrClosed) || errors.Is(err, net.ErrClosed) {
 				return
 			}
-			// Until both ends exist, a machine responds that the protocol is unreachable.
+			// Ignore errors, because a machine responds "protocol unreachable" until both ends
+			// exist.
 			if err == nil {
 				_, _ = write(buffer[:size]) // senders retransmit lost packets
 			}
 		}
 	}
 	go move(device.Read, wire.Write)
-	// ReadFromIP removes the outer header.
+	// ReadFromIP removes the outer IP header.
 	go move(func(b []byte) (int, error) { size, _, err := wire.ReadFromIP(b); return size, err }, device.Write)
 	t.Cleanup(func() {
 		_ = errors.Join(wire.Close(), device.Close())
@@ -93,7 +94,7 @@ func nft(machine *kit.Machine, commands string) error {
 }
 
 // TestApplianceReachesPodsThroughRampNode follows the guide "Serve routes with an F5 BIG-IP". The
-// second host is the ramp node, and is unschedulable.
+// second host is the ramp node, and it is unschedulable.
 func TestApplianceReachesPodsThroughRampNode(t *testing.T) {
 	s := newTenants(t)
 	a := s.newAppliance(t, nil)
@@ -131,7 +132,8 @@ func TestApplianceReachesPodsThroughRampNode(t *testing.T) {
 		}
 	}
 	s.install(t, a, "--external-host-http-vserver="+bigiptest.HTTPServer, "--external-host-https-vserver="+bigiptest.HTTPSServer)
-	// The pods are on the ramp node itself, on a host in its segment, and behind VXLAN.
+	// The pods are on the ramp node itself, on a host in the same segment, and on a host that VXLAN
+	// connects.
 	for _, tenant := range []tenant{s.blue, s.red} {
 		for _, pod := range pods() {
 			s.waitPage(a, "http://"+pod+"."+tenant.Namespace+".example.com/", nil, "I am "+tenant.marker(pod))

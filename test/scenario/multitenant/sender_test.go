@@ -19,32 +19,33 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// port is the port to which streams are sent.
+// port is the port to which the tests send datagrams.
 const port = 9000
 
-// end is an end of a stream: a pod, or a machine.
+// end is one end of a stream: a pod or a machine.
 type end struct {
 	name    string
-	run     func(func() error) error // in its network
+	run     func(func() error) error // runs a function in the end's network
 	address netip.Addr
 }
 
-// end returns a pod as the end of a stream.
+// end returns a pod as one end of a stream.
 func (t tenant) end(pod string) end {
 	return end{t.Namespace + "/" + pod, func(f func() error) error { return t.inPod(pod, f) }, t.address(pod)}
 }
 
-// stream is a sender that sends numbered messages continuously, and a receiver. Its network is
-// "udp4" or "tcp4". A TCP stream is one connection, which is opened when the stream is created.
+// stream consists of a sender that continuously sends numbered messages, and a receiver. It uses
+// the network "udp4" or "tcp4". A TCP stream uses one connection, which is opened when the stream
+// is created.
 type stream struct {
 	name           string
 	sent, received atomic.Int64
 	last           atomic.Int64 // time of the last arrival, in nanoseconds
 	local          netip.AddrPort
-	stopped        atomic.Pointer[error] // the reason why the sender stopped
+	stopped        atomic.Pointer[error] // the error with which the sender stopped, or nil
 
 	mu            sync.Mutex
-	next, missing int64 // one more than the highest number, and how many are missing below
+	next, missing int64 // highest received number plus one, and the count of missing lower numbers
 	sources       map[netip.Addr]int64
 }
 
@@ -56,8 +57,8 @@ func newStream(t *testing.T, from tenant, sender string, to tenant, receiver str
 
 const (
 	messageSize = 8
-	// bufferSize is the size of sockets' buffers. They must not overflow if this process gets no CPU
-	// time for seconds, or if nothing arrives for minutes.
+	// bufferSize is the size of the sockets' buffers. It is so large that they do not overflow if
+	// this process gets no CPU time for seconds, or if no message arrives for minutes.
 	bufferSize = 16 << 20
 )
 
@@ -110,8 +111,8 @@ func openStream(t *testing.T, network string, from, to end) *stream {
 	return s
 }
 
-// listenFor creates the socket of a stream's receiver. accept returns the net.PacketConn, or the
-// net.Conn of the stream's connection.
+// listenFor creates the receiver's socket for a stream. accept returns a net.PacketConn, or the
+// net.Conn of the TCP connection.
 func listenFor(network string, to end) (accept func() (any, error), address string, stop func(), err error) {
 	free := net.JoinHostPort(to.address.String(), "0")
 	if network == "udp4" {
@@ -145,7 +146,7 @@ func (s *stream) send(ctx context.Context, conn net.Conn) {
 			s.stopped.Store(&err)
 			return
 		}
-		s.sent.Add(1) // a rule can reject a datagram
+		s.sent.Add(1) // ignore an error, because a rule can reject a datagram
 		<-ticker.C
 	}
 }
@@ -184,15 +185,15 @@ func (s *stream) arrive(number int64, source netip.Addr) {
 	s.last.Store(time.Now().UnixNano())
 }
 
-// reset forgets which messages are missing.
+// reset discards the counts of missing messages and of source addresses.
 func (s *stream) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.missing, s.sources = 0, map[netip.Addr]int64{}
 }
 
-// lost waits until a message that is sent from now on arrives. It returns how many of the preceding
-// messages have not arrived since reset.
+// lost waits until a message arrives that was sent after the call. It returns the number of
+// messages that have been missing since reset.
 func (s *stream) lost(c tenant) int64 {
 	sent := s.sent.Load()
 	c.WaitFor("arrival of "+s.name, func(context.Context) error {
@@ -225,7 +226,8 @@ func (s *stream) more(c tenant, count int64) int64 {
 	return s.received.Load() - received
 }
 
-// passes waits until messages arrive or, if want is false, until many in a row do not arrive.
+// passes waits until messages arrive or, if want is false, until many consecutive messages have not
+// arrived.
 func (s *stream) passes(c tenant, want bool) {
 	c.WaitFor(fmt.Sprintf("arrival of %s: %t", s.name, want), func(context.Context) error {
 		if arrived := s.more(c, 100); arrived > 0 != want {
@@ -235,7 +237,7 @@ func (s *stream) passes(c tenant, want bool) {
 	})
 }
 
-// isTracked reports whether the calling thread's network tracks the stream's connection.
+// isTracked reports whether the calling thread's network has a conntrack entry for the stream.
 func (s *stream) isTracked() (bool, error) {
 	table, err := os.ReadFile("/proc/thread-self/net/nf_conntrack")
 	for line := range strings.Lines(string(table)) {
@@ -246,8 +248,8 @@ func (s *stream) isTracked() (bool, error) {
 	return false, err
 }
 
-// TestPacketsPassOnlyWhileProjectsAreJoined sends messages continuously while networks change:
-// datagrams, and TCP connections. The connection to the distant host bypasses the network stack.
+// TestPacketsPassOnlyWhileProjectsAreJoined continuously sends datagrams and TCP messages while
+// networks change. The connection to the distant host bypasses the network stack.
 func TestPacketsPassOnlyWhileProjectsAreJoined(t *testing.T) {
 	s := sharedTenants(t)
 	same := newStream(t, s.red, "near", s.red, "far")
@@ -278,7 +280,7 @@ func TestPacketsPassOnlyWhileProjectsAreJoined(t *testing.T) {
 	}
 	closed("before the projects are joined")
 
-	// Changes to other projects do not open a connection.
+	// Changes to other projects must not open a connection between these projects.
 	third := s.Namespace + "-third"
 	s.createProject(t, third)
 	before := received()

@@ -10,14 +10,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// common describes the projects that tests share, because their pods take seconds to start.
+// common describes the projects that the tests share, because the projects' pods take seconds to
+// start.
 var common struct {
 	exists bool
-	number int // of failed tests, which leave their projects behind
+	number int // number of failed tests, each of which makes the next test use new projects
 }
 
-// sharedTenants returns the shared projects. When the test ends, sharedTenants removes everything
-// else from the projects, and isolates them. After a failed test, the next test gets new projects.
+// sharedTenants returns the shared projects. When the test ends, its cleanup removes everything
+// else from the projects and isolates them. After a failed test, the next test gets new projects.
 func sharedTenants(t *testing.T) tenants {
 	t.Helper()
 	s := tenantsOf(t, fmt.Sprintf("tenants-%d", common.number))
@@ -37,7 +38,7 @@ func sharedTenants(t *testing.T) tenants {
 			s.OC("delete", "namespace", s.blue.Namespace, s.red.Namespace, "--wait=false")
 		}
 	})
-	t.Cleanup(func() { // runs first, and can end with a failure
+	t.Cleanup(func() { // this cleanup runs first, and can fail the test
 		if !t.Failed() {
 			s.restore(t)
 		}
@@ -45,7 +46,7 @@ func sharedTenants(t *testing.T) tenants {
 	return s
 }
 
-// restore returns the projects to the state in which they were created.
+// restore restores the projects' initial state.
 func (s tenants) restore(t *testing.T) {
 	t.Helper()
 	for _, tenant := range []tenant{s.blue, s.red} {

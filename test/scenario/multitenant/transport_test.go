@@ -40,7 +40,7 @@ func (s tenants) setTransport(t *testing.T, transport string) {
 	}
 }
 
-// pair returns requests from the pod "near" to another pod, over IPv4 and over IPv6.
+// pair returns requests from the blue pod "near" to another blue pod, over IPv4 and IPv6.
 func (s tenants) pair(to string) []request {
 	marker := "I am " + s.blue.marker(to)
 	return []request{
@@ -48,8 +48,9 @@ func (s tenants) pair(to string) []request {
 	}
 }
 
-// waitInVXLAN waits until packets to a host in the same segment are encapsulated in VXLAN, with the
-// network ID. The hosts change their routes only after their node processes have started.
+// waitInVXLAN waits until packets to a host in the same segment are encapsulated in VXLAN with the
+// project's network ID. The wait is necessary because the hosts change their routes only after
+// their node processes have started.
 func (s tenants) waitInVXLAN(t *testing.T) {
 	t.Helper()
 	capture, err := s.second.Capture()
@@ -93,7 +94,7 @@ func TestTransportsCarryBothFamilies(t *testing.T) {
 	s.waitInVXLAN(t)
 	s.expect(foreign, false)
 
-	// Without VXLAN, hosts behind a router cannot be reached.
+	// Without VXLAN, pods on hosts behind a router must not be reachable.
 	s.setTransport(t, "host-gw")
 	for _, r := range s.pair(distant) {
 		s.expect(r, false)

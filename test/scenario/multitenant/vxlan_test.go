@@ -25,8 +25,8 @@ func (t tenant) address(pod string) netip.Addr {
 	return address
 }
 
-// wireID returns the network IDs in packets between pods on two hosts: in packets to the distant
-// host, and in packets from it.
+// wireID returns the network IDs in the VXLAN packets between pods on two hosts: in packets to the
+// distant host (there), and in packets from it (back).
 func (s tenants) wireID(t *testing.T, from tenant, client string, to tenant) (there, back string) {
 	t.Helper()
 	capture, err := s.distant.Capture()
@@ -59,7 +59,8 @@ func TestPacketsToAnotherSegmentHaveTheNetworkID(t *testing.T) {
 	if there, back := s.wireID(t, s.red, "near", s.blue); there != "0" || back != blue {
 		t.Errorf("network ID %s from a global project, %s in the other direction, want 0 and %s", there, back, blue)
 	}
-	// A node's device has OpenShift 3's name. Its MTU leaves space for the VXLAN header.
+	// A node's VXLAN device must have the same name as in OpenShift 3, and an MTU that leaves space
+	// for the VXLAN header.
 	for _, host := range []*kit.Cluster{s.Cluster, s.distant} {
 		err := host.Do(func() error {
 			link, err := net.InterfaceByName("vxlan_sys_4789")
@@ -91,7 +92,7 @@ func gatewayMAC(pod netip.Addr) net.HardwareAddr {
 	return mac
 }
 
-// receive listens for datagrams in a project's distant pod.
+// receive listens for datagrams in a project's pod on the distant host.
 func (s tenants) receive(t *testing.T, to tenant) <-chan string {
 	t.Helper()
 	var listener net.PacketConn
@@ -121,8 +122,8 @@ func TestForgedVXLANIsDropped(t *testing.T) {
 	s := sharedTenants(t)
 	texts := s.receive(t, s.blue)
 	target := s.blue.address(distant)
-	// node is a gateway address. Gateway addresses belong to nodes, and all projects accept packets
-	// from nodes.
+	// node is the first host's gateway address. All projects accept packets from gateway addresses,
+	// because these addresses belong to nodes.
 	octets := s.blue.address("near").As4()
 	octets[2], octets[3] = octets[2]&0xfe, 1
 	node := netip.AddrFrom4(octets)
@@ -153,13 +154,14 @@ func TestForgedVXLANIsDropped(t *testing.T) {
 		"with the network ID of a project":        write(s.Do, s.red.address("near"), uint32(red), "another network"),
 		"with an address of another host":         write(s.Do, s.red.address("far"), 0, "address of another host"),
 	} {
-		// The kernel reports an error to the sender if a rule on the sender's host dropped the
+		// The kernel reports an error to the sender if a rule on the sender's host drops the
 		// packet.
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Logf("packet %s: %v", name, err)
 		}
 	}
-	// The host itself can send on behalf of its pods: this packet follows the others and arrives.
+	// The host itself is allowed to send on behalf of its pods. Its packet follows the forged
+	// packets and must arrive.
 	s.WaitFor("packet from the host", func(ctx context.Context) error {
 		if err := write(s.Do, node, 0, "host"); err != nil {
 			return err

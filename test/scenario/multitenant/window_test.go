@@ -11,14 +11,14 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// watched contains the streams that run while the cluster changes. All messages of the streams in
-// kept must arrive. No message of the streams in forbidden may arrive.
+// watched contains streams that run while the cluster changes. All messages of the kept streams
+// must arrive, and no messages of the forbidden streams may arrive.
 type watched struct {
 	tenants
 	kept, forbidden []*stream
 }
 
-// start checks that the streams are in their expected states, and starts to count.
+// start waits until the streams are in their expected states, and resets their counts.
 func (w *watched) start() {
 	for _, stream := range w.kept {
 		stream.passes(w.red, true)
@@ -30,7 +30,7 @@ func (w *watched) start() {
 	}
 }
 
-// check reports which messages were lost, and which messages arrived although they should not have.
+// check reports lost messages of the kept streams, and arrived messages of the forbidden streams.
 func (w *watched) check(t *testing.T, change string) {
 	t.Helper()
 	for _, stream := range w.forbidden {
@@ -47,8 +47,8 @@ func (w *watched) check(t *testing.T, change string) {
 	}
 }
 
-// onlyNear is a policy that accepts only connections from pods named "near", and from other pods
-// that do not exist.
+// onlyNear is a policy that accepts only connections from pods named "near", and from the other
+// pods that it names, which do not exist.
 const onlyNear = `
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
@@ -58,7 +58,7 @@ spec:
   ingress: [{from: [{podSelector: {matchLabels: {app: near}}}, {podSelector: {matchLabels: {app: %[1]s}}}]}]
 `
 
-// oneDenied is a firewall that denies one address. It also has rules for other addresses, which the
+// oneDenied is a firewall with a rule for one address. Its other rules are for addresses that the
 // test does not use.
 const oneDenied = `
 apiVersion: network.openshift.io/v1
@@ -71,7 +71,8 @@ spec:
   - {type: %[2]s, to: {cidrSelector: 192.0.2.0/24}}
 `
 
-// newWatched starts the streams. Some of them were open before a policy or a firewall denied them.
+// newWatched starts the streams. The forbidden streams are open until newWatched creates a policy
+// and a firewall that deny them.
 func newWatched(t *testing.T) *watched {
 	t.Helper()
 	s := sharedTenants(t)
@@ -82,7 +83,8 @@ func newWatched(t *testing.T) *watched {
 	for _, network := range []string{"udp4", "tcp4"} {
 		w.kept = append(w.kept,
 			openStream(t, network, s.red.end("near"), s.red.end("far")),
-			openStream(t, network, s.red.end("far"), s.red.end(distant)), // TCP is direct
+			// This TCP connection bypasses the network stack.
+			openStream(t, network, s.red.end("far"), s.red.end(distant)),
 			openStream(t, network, s.blue.end("near"), s.blue.end(distant)),
 			openStream(t, network, s.blue.end("near"), machine(s.Gateway)),
 		)
@@ -99,7 +101,7 @@ func newWatched(t *testing.T) *watched {
 	return w
 }
 
-// change is a change to the cluster that does not affect the streams.
+// change is a change to the cluster that must not affect the streams.
 type change struct {
 	name  string
 	apply func()
@@ -121,7 +123,8 @@ func (w *watched) changes(third string) []change {
 			w.OC("label", "pod", "far", "color-")
 		}},
 		{"networks of projects", func() {
-			// A joined project with a firewall has no external traffic, so the blue project is not joined.
+			// Do not join the blue project, because a joined project with a firewall has no
+			// external traffic.
 			for range 3 {
 				w.podNetwork("join-projects", "--to="+w.red.Namespace, third)
 				w.podNetwork("make-projects-global", third)
@@ -136,7 +139,7 @@ func (w *watched) changes(third string) []change {
 	}
 }
 
-// failures returns failures and restarts of the processes on the hosts.
+// failures returns failures and restarts of the hosts' processes.
 func (w *watched) failures(t *testing.T, program string) (list []change) {
 	up := func(host *kit.Host, name string) {
 		host.MustSlipway("up")
@@ -166,9 +169,9 @@ func (w *watched) failures(t *testing.T, program string) (list []change) {
 	}})
 }
 
-// TestChangesOpenNoWindow counts the messages of senders that never stop: during changes and
-// failures, no message that is denied both before and after arrives, and no message that is allowed
-// both before and after is lost.
+// TestChangesOpenNoWindow counts the messages of senders that never stop. During a change or
+// failure, messages that are denied both before and after it must not arrive, and messages that are
+// allowed both before and after it must not be lost.
 func TestChangesOpenNoWindow(t *testing.T) {
 	program, _ := kit.OtherVersion(t)
 	w := newWatched(t)
@@ -183,7 +186,7 @@ func TestChangesOpenNoWindow(t *testing.T) {
 		w.check(t, change.name)
 	}
 
-	// In the mode without network IDs, policies still deny what they denied before.
+	// In the mode without network IDs, policies must still deny the same streams as before.
 	w.forbidden = always
 	w.setPlugin(t, networkplugin.Multitenant, networkplugin.NetworkPolicy)
 	for _, stream := range networks {
@@ -197,8 +200,9 @@ func TestChangesOpenNoWindow(t *testing.T) {
 	w.check(t, "change to multitenant mode")
 }
 
-// TestEgressAddressMovesWithoutLeak counts the source addresses of a project's datagrams outside
-// of the cluster while its address moves between hosts, and while the hosts' processes fail.
+// TestEgressAddressMovesWithoutLeak checks the source addresses of a project's datagrams to a
+// machine outside the cluster, while the project's egress address moves between hosts, and while
+// the hosts' processes fail.
 func TestEgressAddressMovesWithoutLeak(t *testing.T) {
 	s := sharedTenants(t)
 	first, address := s.NodeName(), s.InSegment(207)

@@ -43,8 +43,7 @@ metadata: {name: jenkins}
 spec: {host: jenkins.example.com, tls: {termination: edge}, to: {kind: Service, name: jenkins}}
 `
 
-// serviceAccounts tests service accounts that are OAuth clients. Their routes define the redirect
-// URIs.
+// serviceAccounts tests service accounts as OAuth clients. Their redirect URIs come from routes.
 func serviceAccounts(t *testing.T, _ *fixture, s *server) {
 	s.OC("new-project", "clients", "--skip-config-write")
 	clients := s.In("clients")
@@ -92,7 +91,7 @@ func serviceAccounts(t *testing.T, _ *fixture, s *server) {
 	if got := s.do(s.browser(), http.MethodGet, ask("proxy", url.Values{"redirect_uri": {"https://elsewhere.example.com/callback"}, "scope": {"user:info"}}), nil, basic("developer", "wrong")); got.StatusCode != http.StatusUnauthorized {
 		t.Errorf("wrong password for an account with challenges: %s, %s", got.Status, got.body)
 	}
-	// The service account that accepts challenges has ended the session.
+	// Log in again, so that the following requests have a session.
 	s.form(browser, "file", "developer", s.DeveloperPassword())
 	for name, reason := range map[string]string{
 		"another address":   ask("proxy", url.Values{"redirect_uri": {"https://jenkins.example.com.evil.com/"}}),
@@ -168,13 +167,13 @@ accessTokenInactivityTimeoutSeconds: 300
 	}
 }
 
-// secretOf returns a token secret that is derived from a name.
+// secretOf returns a token's secret, which is derived from a name.
 func secretOf(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// hashed returns the name of the token object.
+// hashed returns the name of the object for a token whose secret is derived from name.
 func hashed(name string) string {
 	sum := sha256.Sum256([]byte(secretOf(name)))
 	return "sha256~" + base64.RawURLEncoding.EncodeToString(sum[:])

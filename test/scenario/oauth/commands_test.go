@@ -10,8 +10,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// step is a command and the strings that must occur in its output, or in its error output if it
-// must fail. lacks lists strings that must not occur in the output.
+// step is a command with the strings that must occur in its output. If fails is set, the command
+// must fail, and the strings must occur in its error output. lacks contains strings that must not
+// occur in the output.
 type step struct {
 	command string
 	want    []string
@@ -19,8 +20,8 @@ type step struct {
 	fails   bool
 }
 
-// walk runs the steps in order. FILE in a command is replaced with the path to a file that contains
-// the content.
+// walk runs the steps in order. It replaces FILE in a command with the path of a file that contains
+// content.
 func walk(t *testing.T, run func(args ...string) kit.Result, content string, steps []step) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "file.yaml")
@@ -84,7 +85,7 @@ func TestUserWorksInProject(t *testing.T) {
 		{command: "project kube-system", fails: true, want: []string{"you are not a member of project"}},
 		{command: "status", want: []string{"In project Walk (walk) on server " + s.url, "You have no services, deployment configs, or build configs."}},
 		{command: "status -n kube-system", fails: true, want: []string{"you are not a member of project"}},
-		{command: "types", fails: true}, // the exit code is the same as in 3.11
+		{command: "types", fails: true}, // 3.11 returns the same exit code
 		{command: "version", want: []string{"oc ", "kubernetes v1.", "Server " + s.url, "openshift v3.11.0"}},
 		{command: "describe project walk", want: []string{"Display Name:", "Around", "Resource limits:"}},
 
@@ -115,7 +116,7 @@ func TestUserWorksInProject(t *testing.T) {
 	application(t, s, oc)
 }
 
-// accounts tests the commands for service accounts, and logs in with their output.
+// accounts tests the commands for service accounts, and logs in with the tokens that they print.
 func accounts(t *testing.T, s *server, oc *client) {
 	t.Helper()
 	oc.oc("create", "sa", "robot")
@@ -157,7 +158,7 @@ func accounts(t *testing.T, s *server, oc *client) {
 	})
 }
 
-// application tests the commands that create, show and export an application's objects.
+// application tests the commands that create, describe and export an application's objects.
 func application(t *testing.T, s *server, oc *client) {
 	t.Helper()
 	const old = "{apiVersion: v1, kind: Route, metadata: {name: old}, spec: {host: old.example.com, to: {kind: Service, name: front}}}"
@@ -192,7 +193,7 @@ func application(t *testing.T, s *server, oc *client) {
 	})
 }
 
-// sccAdmin is the example in the administration guide, 15.4.
+// sccAdmin is the example in section 15.4 of the Cluster Administration guide.
 const sccAdmin = `
 apiVersion: v1
 kind: SecurityContextConstraints
@@ -209,7 +210,7 @@ groups: [my-admin-group]
 func TestAdministratorCommandsKeepDefaults(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	run := func(args ...string) kit.Result { return s.Slipway(append([]string{"oc"}, args...)...) }
-	// Create a user and a token, which the commands describe.
+	// Create a user and a token for the commands to describe.
 	s.client().oc("login", s.url, "-u", "developer", "-p", s.DeveloperPassword())
 	policy, template := filepath.Join(t.TempDir(), "policy.json"), filepath.Join(t.TempDir(), "template.yaml")
 	t.Cleanup(func() {
@@ -287,8 +288,8 @@ func TestAdministratorCommandsKeepDefaults(t *testing.T) {
 	})
 }
 
-// TestOldClientsFindEveryGroup uses OpenShift 3.5's names for resources that now belong to an API
-// group.
+// TestOldClientsFindEveryGroup requests resources at OpenShift 3.5's paths. These resources now
+// belong to API groups.
 func TestOldClientsFindEveryGroup(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	for path, kind := range map[string]string{

@@ -20,21 +20,22 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// fixture is a machine with servers of each kind that stores users. Each server has a user Alice
-// with the password `secret`.
+// fixture is a machine that runs one server of each kind that can authenticate users. Every server
+// has a user, such as alice, with the password `secret`.
 type fixture struct {
 	*kit.Cluster
 	t *testing.T
-	// ldap is OpenLDAP's slapd, remote serves basic authentication, and keystone serves OpenStack's
-	// API. The others are OAuth servers.
+	// ldap is OpenLDAP's slapd, remote implements basic authentication, and keystone implements
+	// OpenStack's API. The other servers are OAuth servers.
 	ldap                                     *ldaptest.Server
 	remote, keystone, github, gitlab, openid *httptest.Server
-	// proxy is HAProxy in front of the master. It checks a password and presents a client certificate.
+	// proxy is the URL of an HAProxy in front of the master. It checks passwords, and authenticates
+	// to the master with a client certificate.
 	proxy string
 	// audit is the configuration line that enables the audit log for all requests.
 	audit string
-	// proxyCA is the CA that signed the proxy's client certificate. The master's configuration
-	// contains the path to its file.
+	// proxyCA is the CA that signs the proxy's client certificate. The master's configuration
+	// refers to this CA's file.
 	proxyCA *certtest.Authority
 }
 
@@ -51,7 +52,7 @@ mail: alice@example.com
 userPassword: secret
 `
 
-// build starts the servers.
+// build starts the fixture's servers.
 func build(t *testing.T, c *kit.Cluster) *fixture {
 	t.Helper()
 	b := &fixture{Cluster: c, t: t, ldap: ldaptest.StartOn(t, c, persons), proxyCA: certtest.New(t)}
@@ -68,7 +69,7 @@ func build(t *testing.T, c *kit.Cluster) *fixture {
 	return b
 }
 
-// serve starts a server with TLS on the machine.
+// serve starts a TLS server on the machine.
 func (b *fixture) serve(handler http.Handler) *httptest.Server {
 	b.t.Helper()
 	listener, err := b.Listen("tcp", "127.0.0.1:0")
@@ -83,7 +84,7 @@ func (b *fixture) serve(handler http.Handler) *httptest.Server {
 	return server
 }
 
-// checkBasic responds as specified in the OpenShift 3 documentation.
+// checkBasic implements the basic authentication server according to the OpenShift 3 documentation.
 func checkBasic(w http.ResponseWriter, r *http.Request) {
 	if user, password, ok := r.BasicAuth(); !ok || user != "carol" || password != "secret" {
 		w.WriteHeader(http.StatusUnauthorized)
@@ -92,7 +93,7 @@ func checkBasic(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, `{"sub":"4712","name":"Carol C.","preferred_username":"carol"}`)
 }
 
-// checkKeystone responds like version 3 of the Keystone API.
+// checkKeystone implements authentication with version 3 of the Keystone API.
 func checkKeystone(w http.ResponseWriter, r *http.Request) {
 	var body struct {
 		Auth struct {
@@ -115,7 +116,7 @@ func checkKeystone(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, `{"token":{"user":{"id":"0af1","name":"erin","domain":{"id":"d","name":"default"}}}}`)
 }
 
-// authorityOf returns the path to a file with a test server's CA certificate.
+// authorityOf returns the path of a file with a test server's CA certificate.
 func (b *fixture) authorityOf(server *httptest.Server) string {
 	return b.file("ca.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 }
@@ -129,7 +130,8 @@ func (b *fixture) file(name, content string) string {
 	return path
 }
 
-// write writes the master's configuration: an oauthConfig section and additional lines.
+// write writes a master configuration that consists of an oauthConfig section and the lines in
+// beside.
 func (b *fixture) write(oauthConfig []string, beside ...string) {
 	b.t.Helper()
 	lines := append([]string{"apiVersion: v1", "kind: MasterConfig"}, beside...)
@@ -142,7 +144,7 @@ func (b *fixture) write(oauthConfig []string, beside ...string) {
 	}
 }
 
-// provider returns one line for identityProviders.
+// provider returns the configuration line for an identity provider.
 func provider(name, method string, challenge bool, kind, settings string) string {
 	return fmt.Sprintf("- {name: %s, challenge: %t, login: true, mappingMethod: %s, provider: {apiVersion: v1, kind: %sIdentityProvider, %s}}",
 		name, challenge, method, kind, settings)
@@ -170,7 +172,7 @@ func (b *fixture) providers() []string {
 	}
 }
 
-// startProxy runs HAProxy in front of the master.
+// startProxy runs HAProxy in front of the master, at the given address.
 func (b *fixture) startProxy(address string) {
 	b.t.Helper()
 	front, back := b.proxyCA.Issue(b.t, "front"), b.proxyCA.Issue(b.t, "proxy")
@@ -217,7 +219,7 @@ backend master
 	})
 }
 
-// join returns the path to a file with a certificate and its key.
+// join returns the path of a file that contains both a certificate and its key.
 func join(b *fixture, pair certtest.Pair) string {
 	b.t.Helper()
 	var both string
@@ -231,7 +233,7 @@ func join(b *fixture, pair certtest.Pair) string {
 	return b.file("pair.pem", both)
 }
 
-// freeAddress returns an address of the machine at which no process listens.
+// freeAddress returns an address on the machine at which no process is listening.
 func (b *fixture) freeAddress() string {
 	b.t.Helper()
 	listener, err := b.Listen("tcp", "127.0.0.1:0")

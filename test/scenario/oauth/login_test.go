@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// client is oc with its own kubeconfig.
+// client runs oc with its own kubeconfig.
 type client struct {
 	s    *server
 	file string
@@ -23,8 +23,8 @@ func (s *server) client() *client {
 	return &client{s, filepath.Join(s.t.TempDir(), "kubeconfig")}
 }
 
-// try runs oc with additional environment variables. A test that simulates a user without access to
-// the administrator's kubeconfig sets SLIPWAY_DATA_DIR to a directory that does not exist.
+// try runs oc with additional environment variables. To simulate a user without access to the
+// administrator's kubeconfig, a test sets SLIPWAY_DATA_DIR to a directory that does not exist.
 func (c *client) try(environment []string, args ...string) kit.Result {
 	c.s.t.Helper()
 	return c.s.SlipwayWith(append([]string{"KUBECONFIG=" + c.file}, environment...), append([]string{"oc"}, args...)...)
@@ -125,7 +125,8 @@ func TestUsersIdentitiesAndGroupsAreManaged(t *testing.T) {
 	}
 }
 
-// outputContains runs oc and checks that the output contains all strings in a list.
+// outputContains runs oc and fails the test for each string in want that the output does not
+// contain.
 func (s *server) outputContains(args string, want ...string) {
 	s.t.Helper()
 	got := s.OC(strings.Fields(args)...)

@@ -1,6 +1,6 @@
-// Package oauth tests the OAuth server on a real cluster. Users and programs receive tokens with
-// the user's permissions, as described in the OpenShift 3.9 architecture guide (4.1.4). Attackers
-// do not receive tokens.
+// Package oauth tests the OAuth server on a real cluster. Users and programs must receive tokens
+// with the user's permissions, according to section 4.1.4 of the OpenShift 3.9 Architecture guide.
+// Attackers must not receive tokens.
 package oauth
 
 import (
@@ -35,13 +35,13 @@ func (s *server) browser() *http.Client {
 	return client
 }
 
-// reply is a server response with its body.
+// reply is a response together with its body.
 type reply struct {
 	*http.Response
 	body string
 }
 
-// do sends a request. The path can also be a complete URL.
+// do sends a request. path is a path on the OAuth server or a complete URL.
 func (s *server) do(client *http.Client, method, path string, form url.Values, change func(*http.Request)) reply {
 	s.t.Helper()
 	if strings.HasPrefix(path, "/") {
@@ -83,7 +83,8 @@ func (a reply) location(t *testing.T) *url.URL {
 	return address
 }
 
-// basic adds basic authentication credentials as `curl -u` does.
+// basic returns a function that adds basic authentication credentials to a request, as `curl -u`
+// does.
 func basic(user, password string) func(*http.Request) {
 	return func(r *http.Request) {
 		r.SetBasicAuth(user, password)
@@ -97,7 +98,7 @@ func bearer(token string) func(*http.Request) {
 
 const implicit = "/oauth/authorize?client_id=openshift-challenging-client&response_type=token"
 
-// token requests a token with a user name and a password.
+// token logs in with a user name and a password, and returns a token.
 func (s *server) token(user, password string) string {
 	s.t.Helper()
 	got := s.do(s.browser(), http.MethodGet, implicit, nil, basic(user, password))

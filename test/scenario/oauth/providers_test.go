@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestUsersOfEveryProviderLogIn uses a cluster configured with a provider of each kind, and changes
-// the configuration while the cluster runs.
+// TestUsersOfEveryProviderLogIn uses a cluster with one identity provider of each kind. It also
+// changes the configuration while the cluster runs.
 func TestUsersOfEveryProviderLogIn(t *testing.T) {
 	c := kit.New(t, kit.Options{})
 	b := build(t, c)
@@ -53,7 +53,7 @@ func otherPages(t *testing.T, _ *fixture, s *server) {
 	}
 }
 
-// self is the user who owns a token.
+// self is the user object that the API server returns for a token.
 type self struct {
 	Metadata   struct{ Name, UID string }
 	FullName   string
@@ -69,8 +69,8 @@ func (s *server) self(token string) (user self) {
 	return user
 }
 
-// passwords logs in through providers that check passwords, both with `oc login` and on their login
-// pages.
+// passwords logs in through the providers that check passwords, both with `oc login` and on the
+// providers' login pages.
 func passwords(t *testing.T, _ *fixture, s *server) {
 	for _, c := range []struct{ provider, user, password, identity string }{
 		{"file", "developer", s.DeveloperPassword(), "file:developer"},
@@ -106,7 +106,7 @@ func passwords(t *testing.T, _ *fixture, s *server) {
 			t.Errorf("the metrics lack %s", metric)
 		}
 	}
-	// With the lookup mapping method, an administrator creates the user, the identity and the
+	// With the lookup mapping method, an administrator must create the user, the identity and the
 	// mapping.
 	if back := s.form(s.browser(), "keystone", "erin", "secret").location(t); back.Query().Get("reason") != "mapping_lookup_error" {
 		t.Errorf("a user without a mapping is redirected to %s", back)
@@ -119,8 +119,8 @@ func passwords(t *testing.T, _ *fixture, s *server) {
 	}
 }
 
-// otherServers logs in through providers with browser redirects. The user alice already exists and
-// belongs to the Alice in LDAP.
+// otherServers logs in through the providers that redirect the browser. The user alice already
+// exists, and is mapped to Alice in LDAP.
 func otherServers(t *testing.T, b *fixture, s *server) {
 	choices := s.do(s.browser(), http.MethodGet, "/oauth/authorize?client_id=openshift-browser-client&response_type=code", nil, nil)
 	for _, name := range []string{"/login/github?", "/login/gitlab?", "/login/openid?", b.proxy + "/login-proxy/oauth/authorize?"} {
@@ -159,7 +159,7 @@ func otherServers(t *testing.T, b *fixture, s *server) {
 	}
 }
 
-// throughProxy logs in through a proxy that passes the authenticated user name in a header.
+// throughProxy logs in through the proxy, which passes the authenticated user's name in a header.
 func throughProxy(t *testing.T, b *fixture, s *server) {
 	challenge := s.do(s.browser(), http.MethodGet, implicit, nil, nil).location(t)
 	if !strings.HasPrefix(challenge.String(), b.proxy+"/challenging-proxy/oauth/authorize?") {
@@ -179,13 +179,14 @@ func throughProxy(t *testing.T, b *fixture, s *server) {
 	if user := s.self(fragment.Get("access_token")); user.Metadata.Name != "dave" || !slices.Equal(user.Identities, []string{"proxy:dave"}) {
 		t.Errorf("user of the proxy: %+v", user)
 	}
-	// As in the guide, curl receives a code: the proxy authenticates the user. The code is
-	// exchanged without the proxy.
+	// As in the guide, the client receives a code after the proxy has authenticated the user. The
+	// client exchanges the code without the proxy.
 	page := s.do(outside, http.MethodGet, b.proxy+"/login-proxy/oauth/authorize?client_id=openshift-browser-client&response_type=code", nil, dave).location(t)
 	if page.Path != "/oauth/token/display" || page.Query().Get("code") == "" {
 		t.Errorf("the code is sent to %s", page)
 	}
-	// Headers from a client that is not the proxy are ignored, regardless of its certificate.
+	// The master must ignore the header from any client that is not the proxy, regardless of the
+	// client's certificate.
 	for name, pair := range map[string]*certtest.Pair{
 		"no certificate": nil, "another client certificate of the CA": new(b.proxyCA.Issue(t, "bob")), "certificate of another CA": new(certtest.New(t).Issue(t, "proxy")),
 	} {
@@ -200,7 +201,7 @@ func throughProxy(t *testing.T, b *fixture, s *server) {
 	}
 }
 
-// form logs in on a provider's login page.
+// form logs in on a provider's login page, and returns the response.
 func (s *server) form(browser *http.Client, provider, user, password string) reply {
 	s.t.Helper()
 	form := s.do(browser, http.MethodGet, "/login/"+provider+"?"+url.Values{"then": {implicit}}.Encode(), nil, nil).fields()
@@ -209,7 +210,7 @@ func (s *server) form(browser *http.Client, provider, user, password string) rep
 	return s.do(browser, http.MethodPost, "/login/"+provider, form, nil)
 }
 
-// tokenOf requests a token for the user who is logged in with the browser.
+// tokenOf requests a token with the session of the user who is logged in with browser.
 func (s *server) tokenOf(browser *http.Client) string {
 	s.t.Helper()
 	got := s.do(browser, http.MethodGet, "/oauth/authorize?client_id=openshift-browser-client&response_type=token", nil, nil)
@@ -220,8 +221,8 @@ func (s *server) tokenOf(browser *http.Client) string {
 	return values.Get("access_token")
 }
 
-// visit requests a provider's server, which logs in every user, and returns its redirect to
-// Slipway.
+// visit starts a login at a provider's server, which accepts every user. It returns the server's
+// redirect back to Slipway.
 func (s *server) visit(browser *http.Client, server *httptest.Server, provider string) string {
 	s.t.Helper()
 	start := s.do(browser, http.MethodGet, "/login/"+provider+"?"+url.Values{"then": {implicit}}.Encode(), nil, nil).location(s.t)
@@ -235,14 +236,13 @@ func trust(browser *http.Client, authority *x509.Certificate) {
 	browser.Transport.(*http.Transport).TLSClientConfig.RootCAs.AddCert(authority)
 }
 
-// show makes a browser present a certificate.
+// show makes a browser present a client certificate.
 func show(t *testing.T, browser *http.Client, pair certtest.Pair) {
 	t.Helper()
 	cert, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The browser also presents the certificate to a server that requests certificates from other
-	// CAs.
+	// Present the certificate even if the server requests certificates from other CAs.
 	browser.Transport.(*http.Transport).TLSClientConfig.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &cert, nil }
 }

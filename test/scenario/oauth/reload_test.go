@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// reloads changes the configuration of a running cluster. Users who are logged in, or who are
-// logging in, are not affected.
+// reloads changes a running cluster's configuration. The change must not affect users who are
+// logged in or are logging in.
 func reloads(t *testing.T, b *fixture, s *server) {
 	before := s.Status().PID("control-plane")
 	token, browser := s.token("developer", s.DeveloperPassword()), s.browser()
@@ -54,7 +54,7 @@ func reloads(t *testing.T, b *fixture, s *server) {
 	}
 	s.OC("delete", "pod", "once", "--now")
 
-	// In-flight logins continue after the change.
+	// In-flight logins must continue after the change.
 	values.Set("username", "developer")
 	values.Set("password", s.DeveloperPassword())
 	if back := s.do(browser, http.MethodPost, "/login/file", values, nil).location(t); back.Path != "/oauth/authorize" {
@@ -88,7 +88,7 @@ func damaged(t *testing.T, b *fixture, s *server) {
 	})
 }
 
-// requestTemplate adds a label to new projects.
+// requestTemplate is a project template that adds a label to new projects.
 const requestTemplate = `
 apiVersion: template.openshift.io/v1
 kind: Template

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// restarts kills the control plane after each step of a login. The login must continue.
+// restarts kills the control plane after each step of a login. The login must succeed anyway.
 func restarts(t *testing.T, _ *fixture, s *server) {
 	browser := s.browser()
 	authorize := s.do(browser, http.MethodGet, "/oauth/token/request", nil, nil).location(t)
@@ -18,10 +18,10 @@ func restarts(t *testing.T, _ *fixture, s *server) {
 	form.Set("username", "developer")
 	form.Set("password", s.DeveloperPassword())
 	back := s.do(browser, http.MethodPost, "/login/file", form, nil).location(t)
-	s.restart() // The session is in the cookie.
+	s.restart() // the browser's cookie contains the session
 	display := s.do(browser, http.MethodGet, back.String(), nil, nil).location(t)
 	button := s.do(browser, http.MethodGet, display.String(), nil, nil)
-	s.restart() // The code is in etcd.
+	s.restart() // etcd contains the code
 	page := s.do(browser, http.MethodPost, "/oauth/token/display", button.fields(), nil)
 	_, rest, ok := strings.Cut(page.body, "<pre>sha256~")
 	secret, _, _ := strings.Cut(rest, "<")
@@ -36,7 +36,7 @@ func restarts(t *testing.T, _ *fixture, s *server) {
 	})
 }
 
-// restart kills the control plane and waits until it serves again.
+// restart kills the control plane and waits until the API server is ready again.
 func (s *server) restart() {
 	s.t.Helper()
 	s.Kill("control-plane")

@@ -13,9 +13,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// sidecar contains the objects of the sample in OpenShift 3.9 Architecture, 4.1.4.3.1.1. It differs
-// from the sample in three ways: the Deployment uses the current API group, the route has a host,
-// and the application is a different one.
+// sidecar contains the objects in the sample in OpenShift 3.9 Architecture, 4.1.4.3.1.1, with three
+// differences: the Deployment uses the current API group, the route has a host, and the application
+// is a different program.
 const sidecar = `
 apiVersion: v1
 kind: ServiceAccount
@@ -61,8 +61,9 @@ spec:
       volumes: [{name: proxy-tls, secret: {secretName: proxy-tls}}, {name: proxy-cookie, secret: {secretName: proxy-cookie}}]
 `
 
-// TestSidecarLetsOnlyUsersReachApplication opens an application behind the proxy in a browser. Only
-// users who can read pods in the project can reach it.
+// TestSidecarLetsOnlyUsersReachApplication opens an application behind the OAuth proxy in a
+// browser. Only users who are allowed to read pods in the project must be able to reach the
+// application.
 func TestSidecarLetsOnlyUsersReachApplication(t *testing.T) {
 	s := at(t, kit.Shared(t))
 	const host = "sidecar.example.com"
@@ -71,7 +72,7 @@ func TestSidecarLetsOnlyUsersReachApplication(t *testing.T) {
 	s.OnlyPod("app=proxy")
 	browser := s.browser()
 	transport := browser.Transport.(*http.Transport)
-	// Do not verify the router's certificate, because the router uses its default certificate.
+	// Do not verify the router's certificate, because it is the router's default certificate.
 	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if address == host+":443" {
@@ -109,7 +110,7 @@ func TestSidecarLetsOnlyUsersReachApplication(t *testing.T) {
 }
 
 // logIn requests a page as a user does: it follows redirects, logs in, and grants the requested
-// scopes.
+// scopes. It returns the last response.
 func (s *server) logIn(browser *http.Client, page, user, password string) (got reply) {
 	s.t.Helper()
 	form := url.Values(nil)

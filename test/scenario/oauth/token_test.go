@@ -40,7 +40,7 @@ func TestCurlGetsTokenByImplicitGrant(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, got.Header.Get(name), want)
 		}
 	}
-	// A request with a password neither starts nor ends a session.
+	// A request with a password must neither start nor end a session.
 	if cookie := got.Header.Get("Set-Cookie"); cookie != "" || got.body != "" {
 		t.Errorf("cookie %q, body %q", cookie, got.body)
 	}
@@ -138,8 +138,8 @@ func TestTokensAuthenticateInEveryForm(t *testing.T) {
 	}
 }
 
-// The garbage collector and the quota controller watch every resource with the controllers'
-// certificate, which has no UID.
+// The garbage collector and the quota controller watch every resource, including this one, with the
+// controllers' certificate, which has no UID.
 func TestUserWithoutUIDHasNoTokens(t *testing.T) {
 	c := kit.Shared(t)
 	if names, err := c.TryOC("get", "useroauthaccesstokens", "-o", "name"); err != nil || names != "" {

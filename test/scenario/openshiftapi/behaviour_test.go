@@ -45,8 +45,8 @@ func TestClientsFindAndExplainEveryResource(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{"apis/apps/v1", "apis/route.openshift.io/v1"} {
-		// Clients cache a document under its URL, which contains a hash, as long as the list
-		// contains this URL.
+		// A document's URL contains a hash. Clients cache the document as long as the list contains
+		// this URL.
 		address, err := url.Parse(list.Paths[path].ServerRelativeURL)
 		if err != nil || address.Path != "/openapi/v3/"+path || address.Query().Get("hash") == "" {
 			t.Fatalf("the document of %s is at %q: %v", path, list.Paths[path].ServerRelativeURL, err)
@@ -303,7 +303,7 @@ func TestProjectShowsQuotasThatApply(t *testing.T) {
 }
 
 func TestObjectsOutliveRestartAndAreDeletedWithNamespace(t *testing.T) {
-	// Disable encryption, because the encoding of an encrypted object is not visible.
+	// Disable encryption, because the test could not determine the encoding of encrypted objects.
 	c := kit.Start(t, kit.Options{Master: "slipway: {encryptSecrets: false}"})
 	c.OC("create", "namespace", "shop")
 	file := filepath.Join(t.TempDir(), "route.yaml")
@@ -327,8 +327,9 @@ func TestObjectsOutliveRestartAndAreDeletedWithNamespace(t *testing.T) {
 	}
 }
 
-// storedAsProtobuf reports whether the protobuf prefix follows a key in etcd's files. etcd's log
-// also contains the key in the condition of each write, without a value.
+// storedAsProtobuf reports whether etcd's files contain a key that is followed by the protobuf
+// prefix. The regular expression limits the distance, because etcd's log also contains the key
+// without a value, in the condition of each write.
 func storedAsProtobuf(t *testing.T, c *kit.Cluster, key string) (exists bool) {
 	t.Helper()
 	existing := regexp.MustCompile(regexp.QuoteMeta(key) + `(?s:.{0,36}?)k8s\x00`)

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// identity contains the response fields that a test compares.
+// identity contains the response fields that the tests compare.
 type identity struct {
 	APIVersion, Kind string
 	Metadata         metav1.ObjectMeta
@@ -78,7 +78,7 @@ func TestKindsWithoutGroup(t *testing.T) {
 	if patched.APIVersion != "v1" || patched.Metadata.Labels["applied"] != "yes" || patched.Metadata.Labels["merged"] != "yes" {
 		t.Errorf("applied %+v", patched)
 	}
-	// The group's path also accepts a body with the old API version.
+	// The path of the API group must also accept a body with the old API version.
 	other := strings.Replace(oldRoute, `"front"`, `"side"`, 1)
 	if got := decode(t, client.Post().AbsPath(group).SetHeader("Content-Type", "application/json").Body([]byte(other)).Do(t.Context())); got.APIVersion != "route.openshift.io/v1" {
 		t.Errorf("created %+v", got)
@@ -156,7 +156,7 @@ items:
 {apiVersion: batch/v2alpha1, kind: CronJob, metadata: {name: night}, spec: {schedule: '0 3 * * *', jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: localhost/a}]}}}}}}
 `
 	c.Apply(manifest)
-	c.Apply(manifest) // the second apply changes nothing
+	c.Apply(manifest) // a second apply must change nothing
 	for _, object := range []string{"route/front", "is/ruby", "deployment.apps/web", "ingress.networking.k8s.io/web", "cronjob.batch/night"} {
 		c.OC("get", object)
 	}

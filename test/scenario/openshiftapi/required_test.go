@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// samples are objects that together contain every field that users write and whose type has
-// required fields.
+// samples contains objects that together contain every user-writable field whose type has required
+// fields.
 var samples = []resource{
 	{group: "apps", plural: "deploymentconfigs", kind: "DeploymentConfig", body: `
 spec:
@@ -101,7 +101,7 @@ supplementalGroups: {type: RunAsAny}`},
 		body: "spec: {template: {spec: {containers: [{name: web, image: localhost/web}]}}}"},
 }
 
-// schemas contains the OpenAPI schemas of a group version.
+// schemas contains the OpenAPI schemas of a group version, keyed by name.
 type schemas map[string]*schemaOf
 
 // schemaOf contains the fields of an OpenAPI schema that checkRequired reads.
@@ -114,7 +114,7 @@ type schemaOf struct {
 	Kinds      []struct{ Kind string } `json:"x-kubernetes-group-version-kind"`
 }
 
-// resolve returns the schema to which a schema refers, or nil if it is one of Kubernetes' own.
+// resolve returns the schema that a schema refers to, or nil for one of Kubernetes' own schemas.
 func (s schemas) resolve(schema *schemaOf) *schemaOf {
 	if len(schema.AllOf) == 1 {
 		schema = schema.AllOf[0]
@@ -129,7 +129,7 @@ func (s schemas) resolve(schema *schemaOf) *schemaOf {
 	return s[name]
 }
 
-// visitRequired calls visit for each required field that a value contains.
+// visitRequired calls visit for each required field in a value, including the values inside it.
 func (s schemas) visitRequired(schema *schemaOf, value any, path string, visit func(parent map[string]any, field, path string)) {
 	if schema = s.resolve(schema); schema == nil {
 		return
@@ -169,8 +169,8 @@ func TestSchemasRequireFieldsThatServerRequires(t *testing.T) {
 	}
 }
 
-// checkRequired checks that the server rejects the sample if any one of the fields that its schema
-// requires is missing.
+// checkRequired checks that the API server rejects the sample without any one of the fields that
+// its schema requires.
 func checkRequired(t *testing.T, c *kit.Cluster, sample resource, all schemas) {
 	t.Helper()
 	name := "sample"

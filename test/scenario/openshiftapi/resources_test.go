@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// resource is a stored resource: an object's required fields, the columns of its table after the
-// name column, and its names in `oc get`.
+// resource is a stored resource. body contains an object's required fields. columns contains the
+// columns of its table after the name column. names contains its names in `oc get`.
 type resource struct {
 	group, plural, kind string
 	clusterwide         bool
@@ -79,7 +79,7 @@ func (r resource) version() schema.GroupVersion {
 	return schema.GroupVersion{Group: r.group + ".openshift.io", Version: "v1"}
 }
 
-// object returns a valid object.
+// object returns a valid object with the given name.
 func (r resource) object(t *testing.T, c *kit.Cluster, name string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}
@@ -100,8 +100,8 @@ func (r resource) object(t *testing.T, c *kit.Cluster, name string) *unstructure
 	return object
 }
 
-// client returns a client for the resource in the test's namespace, or for the whole cluster if the
-// resource is cluster-scoped.
+// client returns a client for the resource. For a namespaced resource, it uses the test's
+// namespace.
 func (r resource) client(t *testing.T, c *kit.Cluster) dynamic.ResourceInterface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(c.Config)

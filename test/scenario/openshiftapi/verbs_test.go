@@ -1,5 +1,6 @@
-// Package openshiftapi tests that OpenShift's API groups are served like Kubernetes API groups:
-// with every verb, patch type, selector, policy and quota, under their current and old names.
+// Package openshiftapi tests that the API server serves OpenShift's API groups like Kubernetes' API
+// groups: with every verb, patch type, selector, policy and quota, and under their current and old
+// names.
 package openshiftapi
 
 import (
@@ -48,7 +49,8 @@ func TestEveryResourceHasEveryVerb(t *testing.T) {
 			if err := client.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=" + b.GetName()}); err != nil {
 				t.Fatal(err)
 			}
-			// Wait, because objects are deleted only after their finalizers are removed.
+			// Wait, because the API server deletes an object only after its finalizers have been
+			// removed.
 			c.WaitFor("deletion of "+b.GetName()+" with its collection", func(ctx context.Context) error {
 				_, err := client.Get(ctx, b.GetName(), metav1.GetOptions{})
 				if apierrors.IsNotFound(err) {
@@ -60,7 +62,7 @@ func TestEveryResourceHasEveryVerb(t *testing.T) {
 	}
 }
 
-// checkInvalid checks that invalid objects are rejected.
+// checkInvalid checks that the API server rejects invalid objects.
 func checkInvalid(t *testing.T, client dynamic.ResourceInterface, object *unstructured.Unstructured) {
 	t.Helper()
 	if _, err := client.Create(t.Context(), object, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
@@ -82,7 +84,8 @@ func checkInvalid(t *testing.T, client dynamic.ResourceInterface, object *unstru
 	}
 }
 
-// checkWatch creates the object and checks that a watch reports its creation.
+// checkWatch creates the object, and checks that a watch reports the creation. It returns the
+// created object.
 func checkWatch(t *testing.T, client dynamic.ResourceInterface, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	list, err := client.List(t.Context(), metav1.ListOptions{})
@@ -124,7 +127,7 @@ func checkPatches(t *testing.T, client dynamic.ResourceInterface, name string) {
 	}
 }
 
-// checkApply applies the object with two managers, with and without conflicts.
+// checkApply applies the object as two field managers, with and without conflicts.
 func checkApply(t *testing.T, client dynamic.ResourceInterface, object *unstructured.Unstructured) {
 	t.Helper()
 	apply := func(manager, label, value string, force bool) (*unstructured.Unstructured, error) {
@@ -203,7 +206,7 @@ func checkTable(t *testing.T, c *kit.Cluster, r resource, name string) {
 	}
 }
 
-// checkFinalizer deletes an object that has a finalizer.
+// checkFinalizer checks the deletion of an object that has a finalizer.
 func checkFinalizer(t *testing.T, client dynamic.ResourceInterface, name string) {
 	t.Helper()
 	patch := func(text string) {

@@ -14,7 +14,7 @@ const jenkinsSettings = `
 jenkinsPipelineConfig: {autoProvisionEnabled: true, templateNamespace: openshift, templateName: shop-jenkins, serviceName: shop-ci, parameters: {MEMORY: 2Gi}}
 `
 
-// jenkinsTemplate contains the objects of a Jenkins server that matter for this test.
+// jenkinsTemplate contains only those objects of a Jenkins server that matter for this test.
 const jenkinsTemplate = `
 apiVersion: template.openshift.io/v1
 kind: Template
@@ -49,7 +49,8 @@ func TestFirstPipelineOfProjectInstantiatesJenkins(t *testing.T) {
 	if got := ci.OC("get", "templateinstances", "-o", "name"); got != "" {
 		t.Errorf("without a pipeline, the project has %s", got)
 	}
-	// Without an image of Jenkins, Slipway's own runner runs the pipelines. It needs an image, too.
+	// Without a Jenkins image, Slipway's own runner runs the pipeline. The reason shows that the
+	// runner's image is also missing.
 	developer.May("POST", configs, fmt.Sprintf(pipelineConfig, "own"))
 	developer.May("POST", configs+"/own/instantiate", `{apiVersion: build.openshift.io/v1, kind: BuildRequest, metadata: {name: own}}`)
 	ci.WaitFor("the runner to take the pipeline", func(context.Context) error {

@@ -68,8 +68,8 @@ slipway: {encryptSecrets: false}
 	rotatesKeys(t, c)
 }
 
-// encryptsExisting enables encryption, and kills the control plane while it encrypts existing
-// objects.
+// encryptsExisting enables encryption. It kills the control plane while the existing objects are
+// being encrypted.
 func encryptsExisting(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	const secrets = 150
@@ -100,8 +100,8 @@ func encryptsExisting(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// rotatesKeys encrypts everything with another key. It restarts the control plane to avoid waiting
-// up to a minute until the API server rereads its file.
+// rotatesKeys encrypts all objects with a new key. It restarts the control plane, because the API
+// server would otherwise reread the file with the keys only after up to a minute.
 func rotatesKeys(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.MustSlipway("encryption", "rotate")
@@ -115,7 +115,7 @@ func rotatesKeys(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// waitEncrypted waits until all objects are stored with the current encryption.
+// waitEncrypted waits until all objects are stored with the current encryption key.
 func waitEncrypted(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	content, err := os.ReadFile(c.Path("pki", "encryption.yaml"))
@@ -132,7 +132,7 @@ func waitEncrypted(t *testing.T, c *kit.Cluster) {
 	})
 }
 
-// raw returns an object in the form in which etcd stores it.
+// raw returns an object as etcd stores it.
 func raw(t *testing.T, c *kit.Cluster, key string) string {
 	t.Helper()
 	store, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + c.Path("run", "etcd.sock")}, Logger: zap.NewNop()})
@@ -186,14 +186,14 @@ func TestImagesAreLoadedFromArchives(t *testing.T) {
 	}
 }
 
-// schedulerArguments refers to a ConfigMap that does not exist at startup.
+// schedulerArguments specifies a ConfigMap that does not exist when the scheduler starts.
 const schedulerArguments = "kubernetesMasterConfig: {schedulerArguments: {policy-configmap: [scheduler-policy]}}"
 
 func TestMain(m *testing.M) {
 	kit.MainWith(m, kit.Options{Master: schedulerArguments + jenkinsSettings})
 }
 
-// checkTLS connects to the API server with old and new TLS versions and with different server
+// checkTLS connects to the API server with old and new TLS versions, and with different server
 // names.
 func checkTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {
 	t.Helper()
@@ -203,7 +203,7 @@ func checkTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		config.InsecureSkipVerify = true // The test checks the returned certificate instead.
+		config.InsecureSkipVerify = true // The test checks the certificate itself.
 		client := tls.Client(conn, config)
 		err = client.HandshakeContext(t.Context())
 		return client.ConnectionState(), err
@@ -225,8 +225,8 @@ func checkTLS(t *testing.T, c *kit.Cluster, public certtest.Pair) {
 	}
 }
 
-// kubeletAcceptsClients tests that the kubelet accepts a client certificate only if it is signed by
-// servingInfo.clientCA, and authorizes the client according to the cluster's roles.
+// kubeletAcceptsClients tests that the kubelet accepts only client certificates that are signed by
+// servingInfo.clientCA, and authorizes clients according to the cluster's roles.
 func kubeletAcceptsClients(t *testing.T, c *kit.Cluster, operators *certtest.Authority) {
 	t.Helper()
 	c.OC("adm", "policy", "add-cluster-role-to-user", "cluster-admin", "operator")
@@ -243,7 +243,7 @@ func kubeletAcceptsClients(t *testing.T, c *kit.Cluster, operators *certtest.Aut
 			t.Fatal(err)
 		}
 		client := http.Client{Transport: &http.Transport{DialContext: c.Dial, TLSClientConfig: &tls.Config{
-			InsecureSkipVerify:   true, // The test is about the certificate of the client.
+			InsecureSkipVerify:   true, // The test is about the client's certificate.
 			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &certificate, nil },
 		}}}
 		c.WaitFor("response to a client "+name, func(ctx context.Context) error {

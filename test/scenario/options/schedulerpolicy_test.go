@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// waitStatus waits until the host's status contains the given text or, if present is false, no
-// longer contains it.
+// waitStatus waits until the host's status contains the given text. If present is false, it waits
+// until the status no longer contains the text.
 func waitStatus(c *kit.Cluster, text string, present bool) {
 	c.WaitFor(fmt.Sprintf("text %q in the status: %t", text, present), func(context.Context) error {
 		if status := c.MustSlipway("status"); strings.Contains(status, text) != present {
@@ -20,8 +20,8 @@ func waitStatus(c *kit.Cluster, text string, present bool) {
 	})
 }
 
-// placed creates a pod and waits until the scheduler has placed it, or has reported that no node is
-// suitable.
+// placed creates a pod. It waits until the scheduler has placed the pod or has reported that no
+// node is suitable, as want specifies.
 func placed(c *kit.Cluster, name, want string) {
 	c.Apply(fmt.Sprintf(`
 apiVersion: v1
@@ -41,7 +41,7 @@ spec:
 }
 
 // TestSchedulerFollowsPolicyOfConfigMap creates, breaks and removes the ConfigMap that the
-// policy-configmap argument specifies while the cluster runs.
+// policy-configmap argument specifies, while the cluster runs.
 func TestSchedulerFollowsPolicyOfConfigMap(t *testing.T) {
 	c := kit.Shared(t)
 	const missing = "ConfigMap kube-system/scheduler-policy does not exist"

@@ -10,8 +10,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// adminChain is the chain in OpenShift 3.11 Cluster Administration, Using iptables Rules to Limit
-// Access to External Resources.
+// adminChain is the iptables chain in OpenShift 3.11 Cluster Administration, Using iptables Rules
+// to Limit Access to External Resources.
 const adminChain = "OPENSHIFT-ADMIN-OUTPUT-RULES"
 
 // onMachine runs a command in the network namespace of the cluster's machine.
@@ -27,7 +27,7 @@ func onMachine(c *kit.Cluster, command string) (output string, err error) {
 	return output, err
 }
 
-// waitJump waits until packets from pods traverse the chain.
+// waitJump waits until the rules contain a jump to the chain for packets from pods.
 func waitJump(c *kit.Cluster) {
 	c.WaitFor("rule that jumps to the chain", func(context.Context) error {
 		rules, err := onMachine(c, "nft list chain ip filter FORWARD")
@@ -66,13 +66,14 @@ func TestRulesOfTheAdministratorApplyToOutgoingTraffic(t *testing.T) {
 	blocked := func() {
 		t.Helper()
 		waitNoExternal(p.Cluster, "203.0.113.1")
-		waitNoExternal(p.other, "203.0.113.1") // the chain also applies to other projects
+		waitNoExternal(p.other, "203.0.113.1") // the chain must also apply to other projects
 		waitExternal(p.Cluster, "203.0.113.2", "203.0.113.2")
-		p.WaitFetch("client", p.url(8080), "I am web") // the chain does not apply to pods
+		p.WaitFetch("client", p.url(8080), "I am web") // the chain must not block other pods
 	}
 	blocked()
 
-	// The project's egress firewall precedes the chain, so the chain does not count any packets.
+	// The project's egress firewall must precede the chain, so the chain must not count any
+	// packets.
 	counted := func() bool {
 		for line := range strings.Lines(run("nft list chain ip filter " + adminChain)) {
 			if strings.Contains(line, "203.0.113.3 ") {
@@ -96,14 +97,14 @@ func TestRulesOfTheAdministratorApplyToOutgoingTraffic(t *testing.T) {
 	p.Kill("node")
 	waitJump(p.Cluster)
 	blocked()
-	// The node restores its rules within iptablesSyncPeriod.
+	// The node must restore its rules within iptablesSyncPeriod.
 	run("nft flush chain ip filter FORWARD")
 	run("nft delete table ip slipway")
 	waitJump(p.Cluster)
 	blocked()
 }
 
-// TestPodsPassFirewallOfHost sets the policies that ufw sets.
+// TestPodsPassFirewallOfHost sets the chain policies that ufw sets.
 func TestPodsPassFirewallOfHost(t *testing.T) {
 	p := newProjects(t)
 	newOutside(t, p.Cluster)
@@ -126,7 +127,7 @@ func TestPodsPassFirewallOfHost(t *testing.T) {
 	setPolicy("accept")
 	run("nft add rule ip filter INPUT iifname != slipway0 accept")
 	setPolicy("drop")
-	// The node adds its rules within iptablesSyncPeriod.
+	// The node must add its rules within iptablesSyncPeriod.
 	waitExternal(p.Cluster, "203.0.113.1", "203.0.113.1")
 	p.WaitFetch("client", p.url(8080), "I am web")
 	p.Exec("client", "nslookup", "kubernetes.default.svc.cluster.local")

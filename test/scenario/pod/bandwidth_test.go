@@ -12,7 +12,7 @@ import (
 )
 
 // guideLimitedPod is the pod in OpenShift 3.11 Cluster Administration, Limiting the Bandwidth
-// Available to Pods, with an image that needs no registry.
+// Available to Pods, with an image that exists on the node.
 const guideLimitedPod = `{
     "kind": "Pod",
     "spec": {
@@ -34,8 +34,8 @@ const guideLimitedPod = `{
     }
 }`
 
-// queues returns the number of queues on the cluster's machine that limit the rate to the given
-// number of bits per second.
+// queues returns the number of network devices' queues on the cluster's machine that limit the rate
+// to the given number of bits per second.
 func queues(c *kit.Cluster, bits uint64) (count int, err error) {
 	err = c.Do(func() error {
 		links, err := netlink.LinkList()

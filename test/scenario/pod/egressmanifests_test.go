@@ -1,7 +1,7 @@
 package pod
 
-// The manifests in OpenShift 3.11 Cluster Administration, Using an Egress Router to Allow External
-// Resources to Recognize Pod Traffic, as printed.
+// This file contains the manifests in OpenShift 3.11 Cluster Administration, Using an Egress Router
+// to Allow External Resources to Recognize Pod Traffic. They are copied verbatim.
 
 // guideLegacyRouter is the manifest in Managing Networking, Deploying an Egress Router Pod.
 const guideLegacyRouter = `
@@ -110,7 +110,7 @@ spec:
     image: registry.redhat.io/openshift3/ose-pod
 `
 
-// guideDestinationFile is the my-egress-destination.txt file.
+// guideDestinationFile is the guide's my-egress-destination.txt file.
 const guideDestinationFile = `# Egress routes for Project "Test", version 3
 
 80   tcp 203.0.113.25
@@ -155,7 +155,7 @@ spec:
         *
 `
 
-// guideHTTPProxyService selects a label that the guide's pod does not have.
+// guideHTTPProxyService is the guide's service. Its selector does not match the guide's pod.
 const guideHTTPProxyService = `
 apiVersion: v1
 kind: Service

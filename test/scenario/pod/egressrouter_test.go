@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// egressRouter is a cluster with a pod "client", and an external server that accepts only the
-// egress routers' address. All routers in the guide have the same address, so only one router runs
-// at a time.
+// egressRouter is a cluster with a pod "client", and with external servers that accept only the
+// egress router's address. All egress routers in the guide have this address, so only one of them
+// runs at a time.
 type egressRouter struct{ *kit.Cluster }
 
 func newEgressRouter(t *testing.T) *egressRouter {
@@ -24,7 +24,7 @@ func newEgressRouter(t *testing.T) *egressRouter {
 	c := kit.Shared(t)
 	c.OC("label", "node", "--all", "site=springfield-1", "--overwrite")
 	machine := c.Neighbor("192.168.12.1/24", "203.0.113.25/32", "203.0.113.26/32", "203.0.113.27/32")
-	// The servers respond with the client's address and their own address.
+	// The servers respond with the client's address and with their own address.
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client, _, _ := net.SplitHostPort(r.RemoteAddr)
 		fmt.Fprintf(w, "%s to %s as %s\n", client, r.Context().Value(http.LocalAddrContextKey), r.Host)
@@ -46,14 +46,14 @@ func newEgressRouter(t *testing.T) *egressRouter {
 	return &egressRouter{c}
 }
 
-// connects waits until requests to a URL reach the server at an external address, with the router's
-// address as their source.
+// connects waits until the client's requests to a URL reach the server at an external address from
+// the egress router's address.
 func (r *egressRouter) connects(url, server string) {
 	r.WaitFetch("client", url, "192.168.12.99 to "+server)
 }
 
-// fetch sends one request from the client, with environment variables such as
-// http_proxy=http://egress-1:8080/.
+// fetch sends one request from the client. variables contains environment variables for the
+// command, such as http_proxy=http://egress-1:8080/.
 func (r *egressRouter) fetch(variables, url string) (string, error) {
 	return r.TryOC("exec", "client", "--", "sh", "-c", variables+" timeout 10 wget -q -O - "+url)
 }
@@ -86,7 +86,7 @@ func TestEgressRouterRedirectsToManyDestinations(t *testing.T) {
 	check()
 	r.OC("delete", "pod", "egress-multi")
 
-	// Use the same routes from a ConfigMap, which the pod reads when it starts.
+	// Then use the same routes in a ConfigMap, which the pod reads when it starts.
 	file := filepath.Join(t.TempDir(), "my-egress-destination.txt")
 	if err := os.WriteFile(file, []byte(guideDestinationFile), 0o600); err != nil {
 		t.Fatal(err)
@@ -111,7 +111,7 @@ func TestEgressRouterIsHTTPProxy(t *testing.T) {
 	o.set("inside.foobar.com.", "A 192.168.1.7")
 	r.Apply(guideHTTPProxy)
 	r.WaitPodRunning("egress-http-proxy")
-	// The guide's service does not select any pod. Its selector must match the pod's label.
+	// The guide's service selects no pods, so change its selector to the pod's label.
 	r.Apply(guideHTTPProxyService)
 	if addresses := r.OC("get", "endpoints", "egress-1", "-o", "jsonpath={.subsets}", "--ignore-not-found"); addresses != "" {
 		t.Errorf("the service of the guide has the endpoints %q", addresses)
@@ -126,7 +126,7 @@ func TestEgressRouterIsHTTPProxy(t *testing.T) {
 		"http://www.example.com/":   "403 Forbidden", // the rules deny this domain
 		"http://example.com/":       "403 Forbidden",
 		"http://192.168.1.7/":       "403 Forbidden", // the rules deny this network
-		// This name resolves to an address in the cluster's network.
+		// This name resolves to an address in the cluster's network, which the proxy must deny.
 		"http://inside.foobar.com/": "403 Forbidden",
 	} {
 		r.WaitFor(url+" through the proxy", func(context.Context) error {
@@ -154,8 +154,8 @@ func TestEgressRouterIsHTTPProxy(t *testing.T) {
 	r.OC("delete", "pod", "egress-http-proxy")
 }
 
-// fromConfigMap stores the value of a variable in a ConfigMap. It returns the manifest with a
-// reference to the ConfigMap instead of the value.
+// fromConfigMap stores a variable's value in a ConfigMap. It returns the manifest with a reference
+// to the ConfigMap instead of the value.
 func (r *egressRouter) fromConfigMap(t *testing.T, manifest, variable string) string {
 	t.Helper()
 	const indent = "        "
@@ -180,7 +180,7 @@ func TestEgressRouterIsDNSProxy(t *testing.T) {
 	r.connects("http://egress-dns-svc:100/", "203.0.113.25:100")
 	r.connects("http://egress-dns-svc:8080/", "203.0.113.26:80")
 	r.connects("http://egress-dns-svc:8443/", "203.0.113.26:443")
-	// The proxy resolves the name again for each connection.
+	// The proxy must resolve the name again for each connection.
 	o.set("foobar.com.", "A 203.0.113.27")
 	r.connects("http://egress-dns-svc:8443/", "203.0.113.27:443")
 	if log := r.OC("logs", "egress-dns-proxy"); !strings.Contains(log, "connected client") || !strings.Contains(log, "target=foobar.com:443") {
@@ -201,7 +201,7 @@ func TestEgressRouterIsDNSProxy(t *testing.T) {
 func TestEgressRouterFailsOver(t *testing.T) {
 	r := newEgressRouter(t)
 	r.Apply(strings.ReplaceAll(guideRouterService, "    name: egress-1", "    name: egress-demo"))
-	// The pods' service account needs permission to run privileged containers.
+	// Allow the pods' service account to run privileged containers.
 	r.OC("adm", "policy", "add-scc-to-user", "privileged", "-z", "default")
 	r.Apply(guideRouterController)
 	r.connects("http://egress-1/", "203.0.113.25:80")

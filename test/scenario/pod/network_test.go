@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// fetch requests a page from the machine's network namespace, as a user on the machine does.
+// fetch requests a page from inside the machine's network namespace, as a user on the machine does.
 func fetch(t *testing.T, c *kit.Cluster, address string) string {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DialContext: c.Dial, DisableKeepAlives: true}, Timeout: 5 * time.Second}
@@ -58,7 +58,8 @@ func TestServiceIsReachableByEveryName(t *testing.T) {
 	} {
 		c.WaitFetch("client", "http://"+name+"/", "I am web")
 	}
-	// OpenShift's DNS name for a service's pods bypasses the service's address and port.
+	// This name is OpenShift's DNS name for a service's pods, which bypasses the service's address
+	// and port.
 	c.WaitFetch("client", "http://web."+c.Namespace+".endpoints.cluster.local:8080/", "I am web")
 }
 
@@ -141,7 +142,7 @@ func TestPodReachesItselfThroughService(t *testing.T) {
 	c.Apply(server("web"))
 	c.Apply(webService)
 	c.WaitPodRunning("web")
-	// The short name is the pod's own name, which is in /etc/hosts.
+	// The short name resolves to the pod itself, because it is the pod's name in /etc/hosts.
 	c.WaitFetch("web", "http://web."+c.Namespace+"/", "I am web")
 }
 

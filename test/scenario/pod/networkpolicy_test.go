@@ -9,15 +9,15 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// projects is the shared cluster with two projects: the test's project, which has policies, and
-// another project.
+// projects is the shared cluster with two projects. The test's project has policies, and the other
+// project has none.
 type projects struct {
 	*kit.Cluster
 	other *kit.Cluster
 }
 
-// newProjects creates both projects with a pod "client" in each project, and a server in the test's
-// project. The server has the label role=frontend and listens on ports 80 and 8080.
+// newProjects creates the two projects, a pod "client" in each of them, and a server in the test's
+// project. The server has the label role=frontend, and listens on ports 80 and 8080.
 func newProjects(t *testing.T) projects {
 	t.Helper()
 	c := kit.Shared(t)
@@ -39,7 +39,7 @@ func (p projects) url(port int) string {
 	return fmt.Sprintf("http://%s:%d/", p.Pod("web").Status.PodIP, port)
 }
 
-// The policies in OpenShift 3.11 Cluster Administration, Enabling NetworkPolicy.
+// These are the policies in OpenShift 3.11 Cluster Administration, Enabling NetworkPolicy.
 const (
 	denyByDefault = `
 kind: NetworkPolicy
@@ -99,7 +99,7 @@ func TestPoliciesOfGuideIsolatePods(t *testing.T) {
 	p.Apply(denyByDefault)
 	p.WaitBlocked("client", p.url(8080))
 	p.other.WaitBlocked("client", p.url(80))
-	// The node can reach its pods, so probes and routes work.
+	// The node must be able to reach its pods, because probes and routes depend on it.
 	if page := fetch(t, p.Cluster, p.Pod("web").Status.PodIP+":8080"); page != "I am web\n" {
 		t.Errorf("page %q", page)
 	}

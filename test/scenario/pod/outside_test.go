@@ -20,21 +20,20 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// nameservers is the setting for external names: the cluster forwards queries for them to
-// newOutside's DNS server.
+// nameservers makes the cluster forward queries for external names to newOutside's DNS server.
 const nameservers = "dnsNameservers: [198.51.100.2]"
 
 // outside is a machine outside the cluster that is connected to the cluster's machine. It has the
-// addresses in outsideAddresses, a web server on port 8080, a server that counts bytes on port
-// 9000, and DNS servers. The web server returns the address that the request was sent to.
+// addresses in outsideAddresses, a web server on port 8080, a server on port 9000 that counts
+// bytes, and DNS servers. The web server responds with the address to which the request was sent.
 type outside struct {
 	*netnamespace.Namespace
 	// bytes is the number of bytes that the server on port 9000 has received.
 	bytes atomic.Int64
 
 	mutex sync.Mutex
-	zone  map[string]string // records by name
-	asked map[string]bool   // names in queries
+	zone  map[string]string // records of the DNS server, keyed by name
+	asked map[string]bool   // names for which the DNS server has received queries
 }
 
 // wrongDNS is the address of a DNS server that returns 203.0.113.9 for every name.
@@ -63,7 +62,7 @@ func newOutside(t *testing.T, c *kit.Cluster) *outside {
 
 const outsideDevice = "outside"
 
-// connect adds a veth pair between the cluster's machine and the namespace.
+// connect creates a veth pair between the cluster's machine and the namespace.
 func connect(namespace int) error {
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name = outsideDevice
@@ -128,8 +127,8 @@ func (o *outside) serve(t *testing.T) {
 	o.serveDNS(t, wrongDNS+":53", func(string) []string { return []string{"A 203.0.113.9"} })
 }
 
-// count counts the bytes of one connection after another. It closes a connection when ctx is done,
-// because the client cannot close a connection that a firewall blocks.
+// count counts the bytes of one connection after another. It closes the current connection when ctx
+// is done, because a firewall might prevent the client from closing it.
 func (o *outside) count(ctx context.Context, listener net.Listener) {
 	for {
 		conn, err := listener.Accept()
@@ -148,8 +147,8 @@ func (o *outside) count(ctx context.Context, listener net.Listener) {
 	}
 }
 
-// set sets the records for a name, such as "A 192.0.2.1", separated by semicolons. A record can
-// begin with another name.
+// set sets the records for a name. records are separated by semicolons, such as "A 192.0.2.1". A
+// record can begin with a different owner name.
 func (o *outside) set(name, records string) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -173,7 +172,7 @@ func (o *outside) lookUp(name string) (records []string) {
 	return strings.Split(o.zone[name], ";")
 }
 
-// serveDNS serves DNS over UDP with IPv4 address records. The records have no TTL.
+// serveDNS runs a UDP DNS server for IPv4 address records with a TTL of zero.
 func (o *outside) serveDNS(t *testing.T, address string, lookUp func(name string) []string) {
 	t.Helper()
 	var packets net.PacketConn

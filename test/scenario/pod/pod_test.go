@@ -42,7 +42,7 @@ spec:
 `, name, kit.ToolsImage)
 }
 
-// task returns a pod that waits for commands.
+// task returns a pod that runs until it is deleted, so that tests can execute commands in it.
 func task(name string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -245,7 +245,7 @@ func TestServiceAccountTokenAuthenticates(t *testing.T) {
 	if want := "system:serviceaccount:" + c.Namespace + ":default"; review.Status.UserInfo.Username != want {
 		t.Errorf("the token's user is %q, want %q", review.Status.UserInfo.Username, want)
 	}
-	// Only open a TCP connection, because busybox does not support a TLS version that the API
-	// server accepts.
+	// Only open a TCP connection, because the API server does not accept the TLS versions that
+	// busybox supports.
 	c.Exec("task", "timeout", "5", "sh", "-c", "nc kubernetes.default.svc 443 </dev/null")
 }

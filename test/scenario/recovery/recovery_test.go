@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// witness is a pod with a page. Each start of the pod appends a line to the page, so restarts are
-// visible.
+// witness is a pod that serves a page. Each start of its container appends a line to the page, so
+// that tests can detect restarts.
 var witness = fmt.Sprintf(`
 apiVersion: v1
 kind: Pod
@@ -39,7 +39,7 @@ spec:
   ports: [{port: 80, targetPort: 8080}]
 `, kit.ToolsImage)
 
-// podIdentity contains the properties of a pod that change if its container restarts.
+// podIdentity contains the properties of the witness pod that change if its container restarts.
 type podIdentity struct {
 	container string
 	restarts  int32
@@ -88,8 +88,8 @@ func TestProcessesRestartUnderRunningPods(t *testing.T) {
 	}
 }
 
-// reachesPod checks that a request sent while the node process restarts waits instead of failing.
-// It sends each request only once, without retries.
+// reachesPod checks that requests that are sent while the node process restarts wait instead of
+// failing. It sends each request only once.
 func reachesPod(t *testing.T, c *kit.Cluster) {
 	var group sync.WaitGroup
 	for _, args := range [][]string{
@@ -106,8 +106,8 @@ func reachesPod(t *testing.T, c *kit.Cluster) {
 	group.Wait()
 }
 
-// waitRestarted waits until the status shows that a process was killed, with its exit status, and
-// that everything is ready again.
+// waitRestarted waits until the status shows that the process was killed, with its exit status, and
+// that all components are ready again.
 func waitRestarted(c *kit.Cluster, name string) {
 	c.WaitFor("restart of "+name, func(context.Context) error {
 		status := c.Status()
@@ -126,8 +126,8 @@ func waitRestarted(c *kit.Cluster, name string) {
 	})
 }
 
-// TestUpAdoptsPodsOfKilledSupervisor starts the killed host with the same version and with another
-// version.
+// TestUpAdoptsPodsOfKilledSupervisor kills the supervisor and starts the host again, first with the
+// same version and then with another version.
 func TestUpAdoptsPodsOfKilledSupervisor(t *testing.T) {
 	program, version := kit.OtherVersion(t)
 	c := kit.Start(t, kit.Options{})
@@ -148,7 +148,7 @@ func TestUpAdoptsPodsOfKilledSupervisor(t *testing.T) {
 	}
 }
 
-// waitProcessesEnd waits until only containers and their shims still run on the host.
+// waitProcessesEnd waits until only containers and their shims are running on the host.
 func waitProcessesEnd(c *kit.Cluster) {
 	c.WaitFor("end of the supervisor's processes", func(context.Context) error {
 		processes, err := c.Processes()

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// identity contains the properties that a restored host has in common with the lost host.
+// identity contains the properties that a restored host must share with the lost host.
 type identity struct{ authority, signingKey, password string }
 
 func identityOf(t *testing.T, c *kit.Cluster) identity {
@@ -35,10 +35,10 @@ func identityOf(t *testing.T, c *kit.Cluster) identity {
 	return identity{read("pki", "ca.key"), read("pki", "serviceaccounts.private.key"), read("developer.password")}
 }
 
-// secretValue is the content of a secret in the snapshot.
+// secretValue is the content of a secret that the snapshot contains.
 const secretValue = "a value that is only stored in encrypted form"
 
-// revisionOf returns etcd's revision.
+// revisionOf returns etcd's current revision.
 func revisionOf(t *testing.T, c *kit.Cluster) int64 {
 	t.Helper()
 	var response struct{ Header struct{ Revision int64 } }
@@ -49,8 +49,8 @@ func revisionOf(t *testing.T, c *kit.Cluster) int64 {
 	return response.Header.Revision
 }
 
-// checkRestored tests that the objects come from the snapshot, and that a service account token is
-// still valid.
+// checkRestored tests that the objects are the same as in the snapshot, and that a service account
+// token from before the snapshot is still valid.
 func checkRestored(t *testing.T, c *kit.Cluster, token string) {
 	t.Helper()
 	if got := strings.TrimSpace(c.OC("get", "secret", "saved", "-o", "jsonpath={.data.key}")); got != base64.StdEncoding.EncodeToString([]byte(secretValue)) {
@@ -68,7 +68,7 @@ func checkRestored(t *testing.T, c *kit.Cluster, token string) {
 	if !review.Status.Authenticated {
 		t.Errorf("a token from before the restore is rejected: %+v", review.Status)
 	}
-	// Controllers reconcile the restored objects.
+	// The controllers must reconcile the restored objects.
 	c.OC("create", "namespace", "after-restore")
 	c.WaitFor("service account of a new namespace", func(ctx context.Context) error {
 		_, err := c.Client.CoreV1().ServiceAccounts("after-restore").Get(ctx, "builder", metav1.GetOptions{})
@@ -76,7 +76,7 @@ func checkRestored(t *testing.T, c *kit.Cluster, token string) {
 	})
 }
 
-// checkMasterRestart restarts the control plane with OpenShift's command name.
+// checkMasterRestart restarts the control plane with OpenShift's master-restart command.
 func checkMasterRestart(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	former := processID(c)
@@ -95,8 +95,8 @@ func checkMasterRestart(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// checkStop stops control plane components. In OpenShift, an administrator stops them by moving
-// their manifests away.
+// checkStop stops control plane components with a command. In OpenShift, administrators stop them
+// by moving their manifests to another directory.
 func checkStop(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.MustSlipway("master", "stop", "controllers")
@@ -125,7 +125,7 @@ func checkStop(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// statesOf returns the states of the control plane components, keyed by name.
+// statesOf returns the states of the control plane's components, keyed by name.
 func statesOf(c *kit.Cluster) map[string]string {
 	states := map[string]string{}
 	for _, process := range c.Status().Processes {
@@ -138,7 +138,7 @@ func statesOf(c *kit.Cluster) map[string]string {
 	return states
 }
 
-// checkEtcdctl runs the guide's etcdctl commands, in both API versions.
+// checkEtcdctl runs the guide's etcdctl commands with both versions of etcd's API.
 func checkEtcdctl(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	three := []string{"ETCDCTL_API=3"}
@@ -208,7 +208,7 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 	}
 	c.MustSlipway("down")
 	refuseJump(t, c)
-	// An upgrade is reverted in the same way.
+	// An upgrade can be reverted in the same way.
 	if output := c.MustSlipway("etcd", "snapshot", "restore", "--yes", beforeUpgrade); !strings.Contains(output, "The previous data is in") {
 		t.Errorf("slipway etcd snapshot restore: %s", output)
 	}
@@ -226,7 +226,7 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 	if want := []string{"slipway restore " + documentArchive, "slipway up", "slipway status", "oc get nodes,projects"}; !slices.Equal(commands, want) {
 		t.Errorf("the guide's commands for restoring a host are %q, want %q", commands, want)
 	}
-	// The restored host can have another address.
+	// The restored host can have a different address.
 	if err := c.Move(netip.MustParsePrefix("198.51.100.7/24")); err != nil {
 		t.Fatal(err)
 	}
@@ -248,8 +248,8 @@ func TestSnapshotAndBackupRestoreTheCluster(t *testing.T) {
 	checkLogin(t, c)
 }
 
-// recordFormerVersion makes the next start of the control plane an upgrade from another Kubernetes
-// patch version, and returns this version.
+// recordFormerVersion makes the control plane's next start an upgrade from a different Kubernetes
+// patch version, which it returns.
 func recordFormerVersion(t *testing.T, c *kit.Cluster) string {
 	t.Helper()
 	path := c.Path("master", "kubernetes-version")
@@ -264,8 +264,8 @@ func recordFormerVersion(t *testing.T, c *kit.Cluster) string {
 	return former
 }
 
-// refuseJump tests that data of a much older Kubernetes version is rejected with an error that
-// describes the upgrade path.
+// refuseJump tests that the control plane rejects the data of a much older Kubernetes version, with
+// an error that describes the upgrade path.
 func refuseJump(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	path := c.Path("master", "kubernetes-version")
@@ -284,10 +284,10 @@ func refuseJump(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// documentArchive is the path of the archive in the guide.
+// documentArchive is the path of the archive in the guide's commands.
 const documentArchive = "/backup/slipway-master-20261123T200000Z.tar.gz"
 
-// commandsOf returns the commands in a section of a document: the lines in its code blocks.
+// commandsOf returns the commands in a document's section, which are the lines of its code blocks.
 func commandsOf(t *testing.T, c *kit.Cluster, document, title string) (commands []string) {
 	t.Helper()
 	content, err := os.ReadFile(c.RepositoryFile(document))
@@ -304,8 +304,8 @@ func commandsOf(t *testing.T, c *kit.Cluster, document, title string) (commands 
 	return commands
 }
 
-// checkScheduled tests that etcd snapshots are saved automatically, that the newest snapshots are
-// complete, and that the status shows them.
+// checkScheduled tests that Slipway saves etcd snapshots automatically, that the newest snapshots
+// are complete, and that the status lists them.
 func checkScheduled(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	var files []string
@@ -320,7 +320,7 @@ func checkScheduled(t *testing.T, c *kit.Cluster) {
 	if status := c.MustSlipway("status"); !strings.Contains(status, "in "+dir+", the newest is ") {
 		t.Errorf("the status does not show the snapshots:\n%s", status)
 	}
-	// Retry, because the scheduled cleanup can remove the file in the meantime.
+	// Retry, because the scheduled cleanup might remove the file in the meantime.
 	c.WaitFor("check of a snapshot", func(context.Context) error {
 		files, err := filepath.Glob(c.Path("snapshots", "etcd-*.db"))
 		if err != nil || len(files) == 0 {
@@ -335,10 +335,11 @@ func checkScheduled(t *testing.T, c *kit.Cluster) {
 	})
 }
 
-// memberVariables contains the environment variables for a new member's etcd.conf.
+// memberVariables contains the beginnings of the environment variables for a new member's
+// etcd.conf.
 var memberVariables = []string{`ETCD_NAME="second"`, `ETCD_INITIAL_CLUSTER="`, `ETCD_INITIAL_CLUSTER_STATE="existing"`}
 
-// checkMember adds a member to etcd and removes it, with the guide's commands and with Slipway's
+// checkMember adds and removes an etcd member, with the guide's commands and with Slipway's
 // commands.
 func checkMember(t *testing.T, c *kit.Cluster) {
 	t.Helper()
@@ -358,7 +359,7 @@ func checkMember(t *testing.T, c *kit.Cluster) {
 	if output := c.MustSlipway("etcd", "add", "second", former); !strings.Contains(output, "second="+former) {
 		t.Errorf("slipway etcd add:\n%s", output)
 	}
-	// A member without a process has no name yet, so the commands use its ID.
+	// Use the member's ID, because a member that has never started has no name.
 	id, _, _ := strings.Cut(lineWith(c.MustSlipway("etcd", "members"), former), " ")
 	if id == "" {
 		t.Fatal("slipway etcd members does not list the new member")
@@ -377,7 +378,7 @@ func checkMember(t *testing.T, c *kit.Cluster) {
 	}
 }
 
-// lineWith returns the first line that contains a word, or "".
+// lineWith returns the first line that contains the given word, or "".
 func lineWith(text, word string) string {
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, word) {
@@ -387,7 +388,8 @@ func lineWith(text, word string) string {
 	return ""
 }
 
-// checkLogin tests that the user created at the first start can log in with the restored password.
+// checkLogin tests that the user that the first start created can log in with the restored
+// password.
 func checkLogin(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	environment := []string{"KUBECONFIG=" + filepath.Join(t.TempDir(), "config")}

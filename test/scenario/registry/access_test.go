@@ -32,8 +32,8 @@ func TestExternalClientsUseRoute(t *testing.T) {
 			t.Errorf("oc registry info %s prints %q, want %s", flag, got, want)
 		}
 	}
-	// The test's machine can resolve neither the route's nor the service's name, so the command
-	// prints the master's address.
+	// The command must print the master's address, because the test's machine can resolve neither
+	// the route's host name nor the service's name.
 	if got := p.OC("registry", "info", "--check"); strings.Contains(got, "docker-registry") || !strings.Contains(got, ":5000") {
 		t.Errorf("oc registry info prints %q, want the address of the master", got)
 	}
@@ -60,7 +60,7 @@ func TestExternalClientsUseRoute(t *testing.T) {
 		t.Error("a client without credentials can push by the route")
 	}
 
-	// Clients that can pull an image can list its referrers by its digest.
+	// A client that can pull an image must be able to list the image's referrers by its digest.
 	subject, err := remote.Head(tag, options...)
 	if err != nil {
 		t.Fatal(err)
@@ -110,13 +110,15 @@ func TestAccountsOfNewProjectPushAndPull(t *testing.T) {
 		password = entries["docker-registry.default.svc:5000"].Password
 		return p.push(dir, "app:v1", password)
 	})
-	// A pod that uses the service account `default` needs no pull secret.
+	// A pod with the service account `default` must be able to pull without an additional pull
+	// secret.
 	p.Apply(fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: app}, spec: {containers: [
 		{name: app, image: "docker-registry.default.svc:5000/%s/app:v1", imagePullPolicy: Always}]}}`, p.Namespace))
 	p.WaitPodRunning("app")
 }
 
-// private is an external registry with one image. It requires a user name and a password.
+// private starts an external registry with one image. The registry requires a user name and a
+// password.
 func private(p *project, image v1.Image) (reference, host string) {
 	p.t.Helper()
 	listener, err := listen(p)
@@ -145,7 +147,7 @@ func private(p *project, image v1.Image) (reference, host string) {
 	return host + "/team/app:v1", host
 }
 
-// hosts configures a registry's address on the node with containerd's hosts.toml, as an
+// hosts configures the address of a registry on the node in containerd's hosts.toml, as an
 // administrator does.
 func hosts(p *project, registry, at string) {
 	p.t.Helper()

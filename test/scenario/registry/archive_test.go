@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// archive returns an image layer that contains programs.
+// archive returns an image layer that contains executable files.
 func archive(t *testing.T, files map[string]string) []byte {
 	t.Helper()
 	var buffer bytes.Buffer
@@ -33,7 +33,7 @@ func archive(t *testing.T, files map[string]string) []byte {
 	return buffer.Bytes()
 }
 
-// archived writes an image in the format of `docker save`.
+// archived writes an image to a file in the format of `docker save`, and returns the file's path.
 func archived(t *testing.T, image v1.Image) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "image.tar")

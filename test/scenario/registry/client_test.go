@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// file writes a file for a command.
+// file writes a file for a command, and returns its path.
 func file(t *testing.T, name string, content []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -25,9 +25,9 @@ func file(t *testing.T, name string, content []byte) string {
 	return path
 }
 
-// TestImagesAreMirroredAppendedAndExtracted copies an image from another registry to the cluster's
-// registry with `oc image`, appends a layer and extracts a file. A trigger set by the client then
-// starts a deployment.
+// TestImagesAreMirroredAppendedAndExtracted uses `oc image` to copy an image from another registry
+// to the cluster's registry, append a layer, and extract a file. A trigger that the client sets
+// then starts a deployment.
 func TestImagesAreMirroredAppendedAndExtracted(t *testing.T) {
 	p := newProject(t)
 	_, result := image(t, "mirrored")
@@ -167,7 +167,7 @@ func TestSignaturesOfStoreAreImported(t *testing.T) {
 	host, repository, _ := strings.Cut(strings.TrimSuffix(reference, ":v1"), "/")
 	content, key := sign(t, fmt.Sprintf(`{"critical": {"type": "atomic container signature", "image": {"docker-manifest-digest": %q}, "identity": {"docker-reference": %q}}, "optional": {}}`, digest, reference))
 	store, configured := t.TempDir(), filepath.Join(filepath.Dir(p.MasterFile()), "stores")
-	t.Cleanup(func() { _ = os.RemoveAll(configured) }) // The cluster's directory is removed anyway.
+	t.Cleanup(func() { _ = os.RemoveAll(configured) }) // the cluster's directory is removed anyway
 	for file, text := range map[string]string{
 		filepath.Join(store, repository+"@"+strings.Replace(digest.String(), ":", "=", 1), "signature-1"): string(content),
 		filepath.Join(configured, "default.yaml"):                                                         fmt.Sprintf("docker: {%q: {sigstore: %q}}", host, "file://"+store),
@@ -186,10 +186,11 @@ func TestSignaturesOfStoreAreImported(t *testing.T) {
 	})
 }
 
-// sign signs the text with a new GnuPG key, and writes the public key to a file.
+// sign signs text with a new GnuPG key. It returns the signature and the path of a file with the
+// public key.
 func sign(t *testing.T, text string) (content []byte, key string) {
 	t.Helper()
-	home, err := os.MkdirTemp("", "gpg") // short, because the path of a socket is limited
+	home, err := os.MkdirTemp("", "gpg") // short, because a socket's path has a length limit
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pruner creates an account with permission to prune, and returns a function that runs the pruning
-// command.
+// pruner creates a service account that is allowed to prune. It returns a function that runs `oc
+// adm prune` for a kind of objects, such as "images", and returns the output.
 func (p *project) pruner() (prune func(title string, more ...string) string) {
 	p.t.Helper()
 	try := p.tryPruner()
@@ -34,7 +34,7 @@ func (p *project) pruner() (prune func(title string, more ...string) string) {
 	}
 }
 
-// tryPruner is like pruner, but its function returns errors instead of failing the test.
+// tryPruner works like pruner, but its function returns an error instead of failing the test.
 func (p *project) tryPruner() (prune func(title string, more ...string) (string, error)) {
 	p.t.Helper()
 	token := p.account("pruner", "")
@@ -81,8 +81,8 @@ func TestPushesContinueDuringPruning(t *testing.T) {
 		removed, failures = removed+out, append(failures, err, registryErr)
 	}
 	close(stop)
-	// Wait for the pushes before failing the test, because the end of the test would interrupt
-	// them.
+	// Wait for the pushes before failing the test, because the end of the test would interrupt the
+	// pushes.
 	if err := errors.Join(append(failures, pushes.Wait())...); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestPushSurvivesRegistryRestart(t *testing.T) {
 }
 
 // interrupt starts an upload, kills the registry during the upload, and returns the upload's
-// directory.
+// remaining directory.
 func (p *project) interrupt(stream string) (rest string) {
 	p.t.Helper()
 	client := &http.Client{Transport: p.transport()}
@@ -222,7 +222,7 @@ func TestFullDiskFailsPushOnly(t *testing.T) {
 		}
 		return nil
 	})
-	p.OC("get", "nodes") // The cluster keeps running.
+	p.OC("get", "nodes") // the cluster must keep running
 
 	filler := filepath.Join(dir, "filler")
 	if err := os.WriteFile(filler, make([]byte, 14<<20), 0o600); err != nil {
@@ -239,8 +239,9 @@ func TestFullDiskFailsPushOnly(t *testing.T) {
 	}
 }
 
-// reads is the number of clients that concurrently read a manifest. maxGrowth is the maximum growth
-// of the control plane's memory that the reads can cause, in KiB: half a MiB for each client.
+// reads is the number of clients that concurrently read a manifest. maxGrowth is the maximum
+// amount, in KiB, by which these clients may increase the control plane's memory: half a MiB per
+// client.
 const reads, maxGrowth = 1000, 512 << 10
 
 func TestThousandReadersOfManifest(t *testing.T) {

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// externalImage creates an external registry with an image, and returns a function that removes the
-// registry.
+// externalImage starts an external registry with an image. It returns the image's reference and a
+// function that stops the registry.
 func externalImage(p *project, image v1.Image) (reference string, stop func()) {
 	p.t.Helper()
 	listener, err := listen(p)
@@ -80,7 +80,7 @@ spec:
 		}
 		return err
 	})
-	for range 2 { // The second time, its registry is unavailable.
+	for range 2 { // during the second run, the image's registry is unavailable
 		dir, err := p.pull("app:v1", p.token)
 		if err != nil {
 			t.Fatal(err)

@@ -1,8 +1,8 @@
-// Package registry tests on a real cluster that third-party clients can push images to the
-// cluster's registry and pull them from it, that image streams are updated, and that pods run the
-// images that their project has pushed or imported. Sources: OpenShift Container Platform 3.9
-// Architecture, the integrated registry and image streams; OpenShift 3.11 Cluster Administration,
-// chapters 11, 12, 14 and 19.
+// Package registry tests the cluster's registry on a real cluster: third-party clients push images
+// to it and pull images from it, image streams are updated, and pods run the images that their
+// project has pushed or imported. Sources: OpenShift Container Platform 3.9 Architecture, the
+// integrated registry and image streams; OpenShift 3.11 Cluster Administration, chapters 11, 12, 14
+// and 19.
 package registry
 
 import (
@@ -28,13 +28,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The tests' registries are in a network of the cluster's host. Only an administrator can allow
-	// imports from this network.
+	// Allow imports from the network of the cluster's host, which contains the tests' registries.
+	// Only an administrator can allow these imports.
 	kit.MainWith(m, kit.Options{Master: "routingConfig: {subdomain: apps.example.com}\nslipway: {registry: {signatureDirectory: stores}, outbound: {allowedNetworks: [198.18.0.0/15]}}",
 		Node: "slipway: {signaturePolicy: policy.json}"})
 }
 
-// project is the test's project with an account that can push to it.
+// project is the test's project, with the token of an account that can push to it.
 type project struct {
 	*kit.Cluster
 	t     *testing.T
@@ -49,7 +49,7 @@ func newProject(t *testing.T) *project {
 	return p
 }
 
-// account creates a service account with a role and returns its token.
+// account creates a service account with the given role in the project, and returns its token.
 func (p *project) account(name, role string) string {
 	p.t.Helper()
 	p.OC("create", "serviceaccount", name)
@@ -59,12 +59,13 @@ func (p *project) account(name, role string) string {
 	return strings.TrimSpace(p.OC("create", "token", name))
 }
 
-// repository returns the reference of one of the project's streams for clients on other machines.
+// repository returns the reference of one of the project's streams, for clients outside the
+// cluster.
 func (p *project) repository(stream string) string {
 	return fmt.Sprintf("docker://%s:5000/%s/%s", p.Address, p.Namespace, stream)
 }
 
-// listen opens a port on this machine's end of the cluster's network.
+// listen listens on this machine's address in the cluster's network.
 func listen(p *project) (net.Listener, error) {
 	return net.Listen("tcp", net.JoinHostPort(p.Gateway.String(), "0"))
 }
@@ -94,14 +95,14 @@ func (p *project) try(args ...string) (string, error) {
 	return string(output), err
 }
 
-// push copies an image from a directory to a stream with a token.
+// push copies an image from a directory to a stream, and authenticates with a token.
 func (p *project) push(dir, to, token string) error {
 	p.t.Helper()
 	_, err := p.try("copy", "--dest-cert-dir", "CERTIFICATES", "--dest-creds", "any:"+token, "oci:"+dir, p.repository(to))
 	return err
 }
 
-// pull copies an image from a stream to a new directory with a token.
+// pull copies an image from a stream to a new directory, and authenticates with a token.
 func (p *project) pull(from, token string) (dir string, err error) {
 	p.t.Helper()
 	dir = filepath.Join(p.t.TempDir(), "image")
@@ -109,8 +110,8 @@ func (p *project) pull(from, token string) (dir string, err error) {
 	return dir, err
 }
 
-// image creates an image whose container prints a word and then sleeps. dir contains the image in
-// the OCI layout.
+// image creates an image whose container prints a word and then sleeps. dir is a directory that
+// contains the image in the OCI layout.
 func image(t *testing.T, word string) (dir string, image v1.Image) {
 	t.Helper()
 	busybox, err := os.ReadFile("/bin/busybox")

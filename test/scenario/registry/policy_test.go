@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// imagePolicy allows images from the cluster's registry, images from one other registry, and a
-// vendor's images. It resolves names to digests.
+// imagePolicy allows images from the cluster's registry and from one other registry, and a vendor's
+// images. It resolves image names to digests.
 const imagePolicy = `
 apiVersion: v1
 kind: ImagePolicyConfig
@@ -73,13 +73,13 @@ func configurePolicy(p *project, policy string) {
 	refuses(true)
 }
 
-// pod creates a pod as a dry run, and returns the image of the resulting pod.
+// pod creates a pod as a dry run, and returns the image in the resulting pod.
 func (p *project) pod(name, image string) (string, error) {
 	return p.TryOC("run", name, "--image="+image, "--restart=Never", "--dry-run=server", "-o", "jsonpath={.spec.containers[0].image}")
 }
 
-// TestPolicySelectsImagesThatRun tries images from several registries, with annotations on images
-// and on the project.
+// TestPolicySelectsImagesThatRun tries to run images from several registries, with annotations on
+// the images and on the project.
 func TestPolicySelectsImagesThatRun(t *testing.T) {
 	p := newProject(t)
 	dir, result := image(t, "policy")
@@ -114,7 +114,7 @@ func TestPolicySelectsImagesThatRun(t *testing.T) {
 		t.Errorf("a deployment has the image %s, %v", got, err)
 	}
 
-	// The policy does not disclose a stream's image to users who cannot pull from the stream.
+	// The policy must not disclose a stream's image to users who cannot pull from the stream.
 	newProjectOf(t, p)
 	other := p.Namespace + "-other"
 	foreign := func() (string, error) {

@@ -38,7 +38,7 @@ func TestClientDeletesTag(t *testing.T) {
 	if tags := p.OC("get", "istag", "-o", "name"); !strings.Contains(tags, "app:v2") || strings.Contains(tags, "app:v1") {
 		t.Errorf("the stream has %s", tags)
 	}
-	// Without an Accept header, the response is the image's manifest.
+	// Without an Accept header, the registry must return the image's manifest.
 	name, err := image.Digest()
 	if err != nil {
 		t.Fatal(err)

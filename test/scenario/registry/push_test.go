@@ -60,8 +60,8 @@ spec:
   containers: [{name: app, image: "%[2]s/%[1]s/app:v1", imagePullPolicy: Always}]
 `, p.Namespace, routeHost))
 	p.WaitPodRunning("app")
-	// The pod pulls from the route's host name with its service account's secret. DNS does not
-	// resolve this host name.
+	// The pod pulls from the route's host name with its service account's secret, although DNS does
+	// not resolve this host name.
 	p.WaitPodRunning("outside")
 	p.WaitFor("the pod reports what is in its image", func(context.Context) error {
 		if got, err := p.TryOC("logs", "app"); strings.TrimSpace(got) != "hello" {
@@ -142,7 +142,7 @@ func TestBlobMountsRequirePullPermission(t *testing.T) {
 	}
 }
 
-// newProjectOf creates another project with an account that has all permissions in it, and returns
+// newProjectOf creates another project, and an account that has all permissions in it. It returns
 // the account's token.
 func newProjectOf(t *testing.T, p *project) (token string) {
 	t.Helper()

@@ -20,7 +20,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// transport connects to the cluster's address for every host name. It trusts only the cluster's CA.
+// transport returns an HTTP transport that connects to the cluster's address, regardless of the
+// host name. It trusts only the cluster's CA.
 func (p *project) transport() *http.Transport {
 	p.t.Helper()
 	authority, err := os.ReadFile(p.Path("pki", "ca.crt"))
@@ -43,7 +44,8 @@ func (p *project) transport() *http.Transport {
 	return transport
 }
 
-// options returns options for a third-party client library with a token.
+// options returns the options for a third-party client library, with which it authenticates with a
+// token.
 func (p *project) options(token string) []remote.Option {
 	return []remote.Option{
 		remote.WithTransport(p.transport()), remote.WithContext(p.t.Context()),
@@ -51,7 +53,7 @@ func (p *project) options(token string) []remote.Option {
 	}
 }
 
-// tag returns the reference of a tag in one of the project's streams, with the given registry
+// tag returns the reference of a tag in one of the project's streams, at the given registry
 // address.
 func (p *project) tag(registry, ref string) name.Tag {
 	p.t.Helper()
@@ -62,7 +64,7 @@ func (p *project) tag(registry, ref string) name.Tag {
 	return tag
 }
 
-// direct returns the address of the registry's port.
+// direct returns the address of the registry's own port, which is not behind a route.
 func (p *project) direct() string { return p.Address.String() + ":5000" }
 
 // checkContent reads an image completely and verifies it against its manifest.
@@ -83,7 +85,7 @@ func checkContent(reference name.Reference, options ...remote.Option) error {
 		if err != nil {
 			return fmt.Errorf("read layer of %s: %w", reference, err)
 		}
-		_, err = io.Copy(io.Discard, content) // reading to the end verifies the digest
+		_, err = io.Copy(io.Discard, content) // reading to the end also verifies the digest
 		content.Close()
 		if err != nil {
 			return fmt.Errorf("read layer of %s: %w", reference, err)

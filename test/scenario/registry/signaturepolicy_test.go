@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestNodesPullOnlyImagesSignedAsPolicyRequires changes the node's policy for the repositories in
-// the test's project, and then signs an image.
+// TestNodesPullOnlyImagesSignedAsPolicyRequires changes the node's signature policy for
+// repositories in the test's project, and then signs an image.
 func TestNodesPullOnlyImagesSignedAsPolicyRequires(t *testing.T) {
 	p := newProject(t)
 	dir, result := image(t, "trusted")
@@ -27,7 +27,7 @@ func TestNodesPullOnlyImagesSignedAsPolicyRequires(t *testing.T) {
 	repository := "docker-registry.default.svc:5000/" + p.Namespace + "/app"
 	content, key := sign(t, fmt.Sprintf(`{"critical": {"type": "atomic container signature", "image": {"docker-manifest-digest": %q}, "identity": {"docker-reference": %q}}, "optional": {}}`, digest, repository+":v1"))
 	file := p.Path("node", "policy.json")
-	t.Cleanup(func() { _ = os.Remove(file) }) // The cluster's directory is removed anyway.
+	t.Cleanup(func() { _ = os.Remove(file) }) // the cluster's directory is removed anyway
 	policy := fmt.Sprintf(`{"default": [{"type": "insecureAcceptAnything"}], "transports": {"docker": {
 		%q: [{"type": "reject"}], %q: [{"type": "signedBy", "keyType": "GPGKeys", "keyPath": %q}]}}}`, repository+":v2", repository, key)
 	if err := os.WriteFile(file, []byte(policy), 0o600); err != nil {

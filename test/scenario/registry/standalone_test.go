@@ -23,7 +23,7 @@ func TestRegistryWithoutCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(p.direct()) // The cluster's registry listens there.
+	write(p.direct()) // the cluster's registry already listens on this address
 	if result := p.Slipway("registry", config); result.Code == 0 || !strings.Contains(result.Stderr, "slipway htpasswd --file "+users+" set USER") {
 		t.Errorf("without users: %+v", result)
 	}

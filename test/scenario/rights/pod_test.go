@@ -8,7 +8,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// sleeper returns a pod with additional lines in its spec.
+// sleeper returns a pod that sleeps, with additional lines in its spec.
 func sleeper(name string, spec ...string) string {
 	lines := ""
 	for _, line := range spec {
@@ -68,7 +68,7 @@ func TestConstraintsOfServiceAccountApply(t *testing.T) {
 	if _, err := create(c, "dave", "dave-app", root); err == nil {
 		t.Fatal("the account can use anyuid before the grant")
 	}
-	// Grant the constraint as in OpenShift 3: add the service account's name to the constraint's
+	// Grant the constraint in OpenShift 3's way: add the service account's name to the constraint's
 	// users.
 	c.OC("patch", "scc", "anyuid", "--type=json", "-p", `[{"op":"add","path":"/users/-","value":"system:serviceaccount:dave-app:strong"}]`)
 	if out, err := create(c, "dave", "dave-app", root); err != nil {
@@ -79,7 +79,7 @@ func TestConstraintsOfServiceAccountApply(t *testing.T) {
 	}
 	c.OC("patch", "scc", "anyuid", "--type=json", "-p", `[{"op":"replace","path":"/users","value":[]}]`)
 
-	// Grant the constraint through a role.
+	// Grant a constraint through a role.
 	c.In("dave-app").Apply(`
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -119,7 +119,7 @@ spec:
 	}
 }
 
-// Section 9 of the cluster administration guide lists the accounts and their permissions.
+// Section 9 of the Cluster Administration guide lists these accounts and their permissions.
 func TestControllerAccountsHaveDocumentedRights(t *testing.T) {
 	c := kit.Shared(t)
 	privileged := strings.Replace(sleeper("builder"), "command:", "securityContext: {privileged: true}, command:", 1)

@@ -1,4 +1,4 @@
-// Package rights tests user permissions on a real cluster: project visibility, roles, security
+// Package rights tests users' permissions on a real cluster: project visibility, roles, security
 // context constraints and pod admission. The administrator impersonates the users.
 package rights
 
@@ -17,7 +17,7 @@ func as(name string, more ...string) []string {
 	return append(flags, more...)
 }
 
-// oc runs a command as a user and fails the test if the command fails.
+// oc runs a command as a user, and fails the test if the command fails. It returns the output.
 func oc(c *kit.Cluster, user string, args ...string) string {
 	return c.OC(append(args, as(user)...)...)
 }

@@ -40,7 +40,7 @@ func read(t *testing.T, path string) string {
 	return string(content)
 }
 
-// page returns the name in the certificate that the router presents for a host.
+// page returns the common name in the certificate that the router presents for a host.
 func page(t *testing.T, c *kit.Cluster, host string) string {
 	t.Helper()
 	connection, err := c.Dial(t.Context(), "tcp", "127.0.0.1:443")
@@ -82,7 +82,8 @@ func TestInvalidCertificatesAffectOnlyTheirRoutes(t *testing.T) {
 		name, status, certificate string
 		response                  int
 	}{
-		// Clients decide whether they trust a certificate.
+		// The router admits the first two certificates, because clients decide whether to trust
+		// them.
 		{"expired", "public:True", "expired.faults.example.com", http.StatusOK},
 		{"other", "public:True", "other", http.StatusOK},
 		{"mismatched", "public:False/ExtendedValidationFailed", "", http.StatusServiceUnavailable},
@@ -100,7 +101,8 @@ func TestInvalidCertificatesAffectOnlyTheirRoutes(t *testing.T) {
 	}
 }
 
-// In-flight requests on a killed process can fail. No other request fails, and everything recovers.
+// Requests that are in flight on a killed process can fail. No other request may fail, and the
+// router must recover.
 func TestRouterRecoversFromKillsUnderLoad(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(fmt.Sprintf(site, "kills", "alive"))
@@ -137,8 +139,8 @@ func TestRouterRecoversFromKillsUnderLoad(t *testing.T) {
 	}
 	c.OC("delete", "pod", pods.Items[0].Name, "--force", "--grace-period=0")
 	c.OC("rollout", "status", "deployment/kills", "--timeout=120s")
-	// Each client can lose one request that the pod was processing, and one request that is in
-	// flight when the pod exits.
+	// Each client may lose one request that the killed pod was processing, and one request that was
+	// in flight to the pod.
 	if failures := stop(); len(failures) > 2*loaders {
 		t.Errorf("%d requests failed when a pod was killed, with %d concurrent requests, the first with: %s", len(failures), loaders, failures[0])
 	}

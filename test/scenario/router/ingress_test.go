@@ -30,8 +30,8 @@ spec:
     http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: entry, port: {number: 80}}}}]}
 `
 
-// more contains Ingresses with an exact path, a wildcard host, and a default backend without a
-// host.
+// more contains Ingresses with an exact path, with a wildcard host, and with a default backend that
+// has no host.
 const more = `
 apiVersion: networking.k8s.io/v1
 kind: Ingress

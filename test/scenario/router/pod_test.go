@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// ask sends a request to an address that the machine can reach, and returns its status, headers and
-// body.
+// ask sends a request to an address that the machine can reach. It returns the response's status,
+// headers and body.
 func ask(c *kit.Cluster, address, path string, with func(*http.Request)) (status int, header http.Header, body string) {
 	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return c.Dial(ctx, "tcp", address) },
@@ -79,7 +79,7 @@ func TestShardedRouterRunsInPod(t *testing.T) {
 	}
 	eventually.Equal(t, "status of a route outside the shard", func() string { return decision(c, "others") }, "public:True")
 	eventually.True(t, "requests in its log", func() bool {
-		// The log container can become ready later than the router.
+		// Retry, because the log container might become ready later than the router.
 		fetch(c, 81, "gold.example.com")
 		log, err := c.TryOC("logs", "dc/gold", "-c", "syslog")
 		return err == nil && strings.Contains(log, "be_http:"+c.Namespace+":mine")
@@ -110,7 +110,8 @@ func TestShardedRouterRunsInPod(t *testing.T) {
 	}
 }
 
-// customTemplate is a template in OpenShift's format that adds a header with the router's peers.
+// customTemplate is a router template in OpenShift's format. It adds a header with the router's
+// peers.
 const customTemplate = `
 apiVersion: v1
 kind: ConfigMap

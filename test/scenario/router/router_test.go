@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { kit.Main(m) }
 
-// site is an application whose pods serve a page with the given text, and its service.
+// site is an application with a service. Its pods serve a page with the given text.
 const site = `
 apiVersion: apps/v1
 kind: Deployment
@@ -50,7 +50,8 @@ spec: {selector: {app: %[1]s}, ports: [{name: web, port: 80, targetPort: 8080}]}
 
 const route = `{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: %q, labels: {%s}}, spec: {host: %q, to: {kind: Service, name: %q}}}`
 
-// fetch requests a host's page from the router on one of the machine's ports, over TLS on port 443.
+// fetch requests a host's page from the router on one of the machine's ports. On port 443, it uses
+// TLS.
 func fetch(c *kit.Cluster, port int, host string) (status int, body string) {
 	client := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
@@ -77,8 +78,7 @@ func fetch(c *kit.Cluster, port int, host string) (status int, body string) {
 // loaders is the number of concurrent requests that load sends.
 const loaders = 3
 
-// load requests a page repeatedly. The returned function stops the requests and returns the
-// failures.
+// load repeatedly requests a page until stop is called. stop returns the failures.
 func load(c *kit.Cluster, host string) (stop func() []string) {
 	return repeat(func() string {
 		if status, body := fetch(c, 80, host); status != http.StatusOK {
@@ -88,8 +88,8 @@ func load(c *kit.Cluster, host string) (stop func() []string) {
 	})
 }
 
-// repeat calls a function repeatedly in three concurrent loops. The returned function stops the
-// calls and returns the failures.
+// repeat calls do repeatedly in several concurrent loops until stop is called. stop returns the
+// failures.
 func repeat(do func() (failure string)) (stop func() []string) {
 	var end atomic.Bool
 	var group sync.WaitGroup
@@ -118,7 +118,7 @@ func serves(t *testing.T, c *kit.Cluster, port int, host, want string) {
 	eventually.Equal(t, "response of "+host, func() string { _, body := fetch(c, port, host); return body }, want)
 }
 
-// decision returns the decisions of all routers from a route's status, such as "public:True
+// decision returns all routers' decisions in a route's status, such as "public:True
 // other:False/HostAlreadyClaimed".
 func decision(c *kit.Cluster, name string) string {
 	out, err := c.TryOC("get", "route", name, "-o", "json")
@@ -167,11 +167,12 @@ func TestOldestRouteKeepsHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Creation times have a resolution of one second.
+	// Wait, because creation times have a resolution of one second.
 	eventually.Equal(t, "difference of one second between the routes", func() bool { return time.Since(result) > time.Second }, true)
 	c.OC("create", "namespace", c.Namespace+"-other")
 	other := c.In(c.Namespace + "-other")
-	// Also delete the route's claim, which is older than the claims in the next run.
+	// Also delete the route's claim to the host. Otherwise, the claim would take precedence over
+	// newer claims in the next run.
 	t.Cleanup(func() { c.OC("delete", "namespace", c.Namespace+"-other") })
 	other.Apply(fmt.Sprintf(route, "younger", "", "claimed.example.com", "nothing"))
 	eventually.Equal(t, "status of the second route", func() string { return decision(other, "younger") }, "public:False/HostAlreadyClaimed")

@@ -42,8 +42,8 @@ metadata: {name: %[1]s}
 spec: {host: %[1]s.reencrypt.example.com, to: {kind: Service, name: %[1]s}, tls: {termination: reencrypt}}
 `
 
-// serveTLS serves HTTPS on one of the machine's ports with the certificate in a secret. It rejects
-// admission reviews and responds to all other requests with plain text.
+// serveTLS serves HTTPS on one of the machine's ports, with the certificate in a secret. It rejects
+// admission reviews, and responds to all other requests with plain text.
 func serveTLS(t *testing.T, c *kit.Cluster, secret string) (host, port string) {
 	t.Helper()
 	certificate := func(*tls.ClientHelloInfo) (*tls.Certificate, error) {

@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// admitted returns the pod that the server would store. It sends the request as a dry run.
+// admitted sends a request for a pod as a dry run, and returns the pod that the API server would
+// store.
 func admitted(t *testing.T, user *kit.User, namespace, spec string) *corev1.Pod {
 	t.Helper()
 	response := user.May("POST", kit.CorePath(namespace, "pods")+"?", "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {"+spec+"}}")
@@ -96,7 +97,7 @@ func TestServicesAndEndpointsStayInAllowedNetworks(t *testing.T) {
 	ned.MayNot("POST", kit.CorePath("ned-shop", "endpoints"), endpoints("service", "172.30.0.1"), "endpoint address 172.30.0.1 is not allowed")
 }
 
-// The example in the administration guide, 16.5.
+// This test uses the example in section 16.5 of the Cluster Administration guide.
 func TestPodNodeSelectorIsMerged(t *testing.T) {
 	c := tenants(t)
 	admin := c.Administrator()
@@ -124,7 +125,7 @@ metadata:
 	}
 }
 
-// The example in the administration guide, 17.6.
+// This test uses the example in section 17.6 of the Cluster Administration guide.
 func TestLimitedResourcesNeedQuota(t *testing.T) {
 	c := tenants(t)
 	pam := c.User("pam")
@@ -162,7 +163,7 @@ func TestPodsUseOnlySecretsOfTheirAccount(t *testing.T) {
 	lea.MayNot("POST", kit.CorePath("lea-shop", "pods"), pod("other"), "is not allowed because service account robot does not reference that secret")
 }
 
-// The examples in the administration guide, 15.12.
+// This test uses the examples in section 15.12 of the Cluster Administration guide.
 func TestConstraintsAreGrantedToGroups(t *testing.T) {
 	c := tenants(t)
 	uma := c.User("uma", "hosts")

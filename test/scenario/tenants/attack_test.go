@@ -26,7 +26,7 @@ func TestUsersCannotEscalateRights(t *testing.T) {
 	}
 	const extra = "is attempting to grant RBAC permissions not currently held"
 
-	// Eve tries to create a role, and to change an existing role, in the project, through both API
+	// Eve tries to create a role in the project, and to change an existing role, through both API
 	// groups.
 	allRules := "{apiGroups: ['*'], resources: ['*'], verbs: ['*']}"
 	eve.MayNot("POST", roles, role("all", allRules), extra)
@@ -49,7 +49,7 @@ func TestUsersCannotEscalateRights(t *testing.T) {
 	privileged := "{apiVersion: v1, kind: Pod, metadata: {name: p, annotations: {openshift.io/scc: privileged}}, spec: {containers: [{name: main, image: none, securityContext: {privileged: true}}]}}"
 	eve.MayNot("POST", kit.CorePath("eve-shop", "pods"), privileged, "unable to validate against any security context constraint")
 
-	// Eve tries impersonation. An editor of a project can impersonate only the project's service
+	// Eve tries impersonation. An editor of a project can impersonate only that project's service
 	// accounts.
 	eve.May("POST", bindings, strings.Replace(bind("robots", "edit"), "{apiGroup: "+rbac+", kind: User, name: eve}", "{kind: ServiceAccount, name: default, namespace: eve-shop}", 1))
 	token, _ := secretsOf(c.In("eve-shop"), "default")
@@ -67,15 +67,15 @@ func TestUsersCannotEscalateRights(t *testing.T) {
 		kit.NewUser(t, robot, user).MayNot("GET", kit.CorePath("eve-shop", "replicationcontrollers"), "", "cannot impersonate resource")
 	}
 
-	// Eve tries to change templates, which belong to the administrator, and webhooks and policies,
-	// which receive the objects of all users.
+	// Eve tries to change templates, which belong to the administrator. She also tries to change
+	// webhooks and policies, which receive all users' objects.
 	eve.MayNot("PATCH", "/apis/template.openshift.io/v1/namespaces/openshift/templates/project-request", `{"objects":[]}`, "cannot patch resource")
 	for _, kind := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies"} {
 		eve.MayNot("POST", "/apis/admissionregistration.k8s.io/v1/"+kind, "{}", "cannot create resource")
 	}
 
-	// Eve tries to change the project itself, because its annotations control users, groups and
-	// nodes.
+	// Eve tries to change the project object itself, because its annotations control users, groups
+	// and nodes.
 	for _, annotation := range []string{"openshift.io/sa.scc.uid-range", "openshift.io/node-selector", "openshift.io/requester"} {
 		body := `{"metadata":{"annotations":{"` + annotation + `":"0/1"}}}`
 		if response, err := eve.Try("PATCH", "/apis/project.openshift.io/v1/projects/eve-shop", body); err == nil {
@@ -115,7 +115,7 @@ func TestAmbiguousNamesAreRejected(t *testing.T) {
 			}
 		}
 		if strings.Trim(name, ".") == "" {
-			continue // the path would contain a different name
+			continue // the request's path would contain a different name
 		}
 		if response, err := c.User("mallory").Try("GET", "/apis/project.openshift.io/v1/projects/"+url.PathEscape(name), ""); err == nil {
 			t.Errorf("project %q: %s", name, response)
@@ -146,5 +146,5 @@ func TestOversizedInputIsRejected(t *testing.T) {
 			}
 		}
 	}
-	oli.May("GET", path, "") // The server still works.
+	oli.May("GET", path, "") // the API server must still respond
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestRequestsForOpenShiftTypesAreAudited does not configure an audit policy. The log contains the
-// user and the resource of each request, and no part of the body.
+// TestRequestsForOpenShiftTypesAreAudited uses the default audit policy. The log must contain each
+// request's user and resource, and no part of the request body.
 func TestRequestsForOpenShiftTypesAreAudited(t *testing.T) {
 	c := tenants(t)
 	olga := c.User("olga")
@@ -32,7 +32,7 @@ func TestRequestsForOpenShiftTypesAreAudited(t *testing.T) {
 				RequestObject      json.RawMessage
 			}
 			if err := json.Unmarshal([]byte(line), &event); err != nil {
-				continue // The last entry can be incomplete.
+				continue // the last entry might be incomplete
 			}
 			if event.ObjectRef.Resource == "routes" && event.ObjectRef.Namespace == "olga-shop" && event.Verb == "create" && event.Stage == "ResponseComplete" {
 				if event.Level != "Metadata" || event.ImpersonatedUser.Username != "olga" || event.ObjectRef.APIGroup != "route.openshift.io" || event.RequestObject != nil {

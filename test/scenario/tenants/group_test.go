@@ -42,8 +42,8 @@ cn: night
 member: uid=quin,ou=people,dc=example,dc=com
 `
 
-// reach forwards an address in the cluster's network to an address on this machine. Programs in the
-// cluster's network connect to the returned address.
+// reach forwards connections from the cluster's network to an address on this machine. It returns
+// the address that programs in the cluster's network connect to.
 func reach(t *testing.T, c *kit.Cluster, server string) string {
 	t.Helper()
 	listener, err := c.Listen("tcp", "127.0.0.1:0")
@@ -111,22 +111,22 @@ rfc2307:
 	c.OC("adm", "groups", "sync", "--sync-config="+config, "--confirm")
 	has(t, c.OC("get", "group", "shop", "-o", "jsonpath={.users}"), `["pia","quin"]`)
 
-	// A group's members receive its permissions when they log in.
+	// A group's members must receive the group's permissions when they log in.
 	c.OC("create", "rolebinding", "shop", "--clusterrole=view", "--group=shop")
 	c.WaitFor("the rights of a group", func(context.Context) error {
 		_, err := c.User("pia", "shop").Try("GET", kit.CorePath(c.Namespace, "configmaps"), "")
 		return err
 	})
 
-	// Groups without an LDAP entry are pruned.
+	// Prune the groups that no longer have an LDAP entry.
 	server.Delete(t, "cn=night,dc=example,dc=com")
 	c.OC("adm", "groups", "prune", "--sync-config="+config)
-	c.OC("get", "group", "night") // without --confirm, the command deletes nothing
-	// Unlike in a synchronization, the lists contain the names of the cluster's groups.
+	c.OC("get", "group", "night") // without --confirm, the command must delete nothing
+	// Unlike for synchronization, the lists for pruning contain the names of the cluster's groups.
 	names := write("names.txt", "night\n")
 	c.OC("adm", "prune", "groups", "--sync-config="+config, "--blacklist="+names, "--confirm")
 	c.OC("adm", "prune", "groups", "--sync-config="+config, "--whitelist="+write("others.txt", "shop\n"), "--confirm")
-	c.OC("get", "group", "night") // One list excludes the group, and the other does not include it.
+	c.OC("get", "group", "night") // the group is on the blacklist, and is not on the whitelist
 	c.OC("adm", "prune", "groups", "--sync-config="+config, "--whitelist="+names, "--confirm")
 	if got := c.OC("get", "groups", "-o", "name"); strings.Contains(got, "night") || !strings.Contains(got, "shop") {
 		t.Errorf("after pruning, the groups are %s", got)

@@ -19,7 +19,7 @@ func TestProjectsFollowConfiguredTemplate(t *testing.T) {
 	has(t, bea.May("GET", kit.CorePath("bea-shop", "resourcequotas/of-template"), ""), `"services":"3"`)
 	bea.MayNot("DELETE", kit.CorePath("bea-shop", "resourcequotas/of-template"), "", "cannot delete resource")
 	has(t, bea.May("GET", kit.GroupPath("networking.k8s.io", "bea-shop", "networkpolicies/allow-same-namespace"), ""), `"from":[{"podSelector":{}}]`)
-	// The project's service accounts and their roles.
+	// The project must contain its service accounts' roles.
 	c.WaitFor("the roles of the project's accounts", func(context.Context) error {
 		got, err := c.TryOC("get", "rolebindings", "-n", "bea-shop", "-o", `jsonpath={range .items[*]}{.metadata.name}={.roleRef.name} {end}`)
 		if err == nil && got != "admin=admin system:deployers=system:deployer system:image-builders=system:image-builder system:image-pullers=system:image-puller " {
@@ -30,8 +30,8 @@ func TestProjectsFollowConfiguredTemplate(t *testing.T) {
 	c.ServiceAccount("bea-shop", "deployer").May("GET", kit.CorePath("bea-shop", "replicationcontrollers"), "")
 	c.ServiceAccount("bea-shop", "default").MayNot("GET", kit.CorePath("bea-shop", "replicationcontrollers"), "", "cannot list resource")
 
-	// The template belongs to the administrator. If the template is broken, the error contains its
-	// name, and nothing is created.
+	// Only an administrator can change the template. If the template is broken, the error must
+	// contain the template's name, and nothing may be created.
 	bea.MayNot("PATCH", "/apis/template.openshift.io/v1/namespaces/openshift/templates/project-request", `{"objects":[]}`, "cannot patch resource")
 	admin := c.Administrator()
 	const path = "/apis/template.openshift.io/v1/namespaces/openshift/templates/project-request"
@@ -66,7 +66,7 @@ func TestForbiddenProjectRequestShowsMessage(t *testing.T) {
 	})
 	dan.MayNot("GET", requests, "", "Ask help@example.com for a project.")
 	dan.MayNot("POST", requests, request("dan-shop"), "cannot create resource")
-	// An administrator creates projects for other users.
+	// An administrator can create projects for other users.
 	admin.May("POST", "/apis/project.openshift.io/v1/projects", "{apiVersion: project.openshift.io/v1, kind: Project, metadata: {name: dan-shop}}")
 	t.Cleanup(func() { c.OC("delete", "project", "dan-shop", "--wait=false") })
 	dan.MayNot("GET", "/apis/project.openshift.io/v1/projects/dan-shop", "", "cannot get resource")
@@ -89,15 +89,15 @@ func TestProjectRequestsAreLimited(t *testing.T) {
 		}
 		user.MayNot("POST", requests, request(user.Name+"-more"), fmt.Sprintf("user %s cannot create more than %d project(s)", user.Name, maximum))
 	}
-	// A deleted project is no longer counted.
+	// The limit must no longer count a deleted project.
 	fay.May("DELETE", "/apis/project.openshift.io/v1/projects/fay-0", "")
 	c.WaitFor("creation of another project", func(context.Context) error {
 		_, err := fay.Try("POST", requests+"?", request("fay-1"))
 		return err
 	})
 
-	// A service account cannot request projects until it is granted the role. From then on, its own
-	// limit applies.
+	// A service account must not be able to request projects until it is granted the role. After
+	// that, its own limit applies.
 	robot := c.ServiceAccount(c.Namespace, "default")
 	robot.MayNot("POST", requests, request("robot-0"), "cannot create resource")
 	c.OC("adm", "policy", "add-cluster-role-to-user", "self-provisioner", robot.Name)

@@ -12,7 +12,7 @@ import (
 )
 
 // checkUsage waits until a ClusterResourceQuota reports the given usage in total and for each
-// project, such as "configmaps=2".
+// project. total is a usage such as "configmaps=2".
 func checkUsage(c *kit.Cluster, quota, total string, projects ...string) {
 	c.WaitFor("usage of quota "+quota, func(context.Context) error {
 		response, err := c.TryOC("get", "clusterquota", quota, "-o", "json")
@@ -68,7 +68,7 @@ spec:
   quota: {hard: {configmaps: "6", requests.cpu: "1", openshift.io/imagestreams: "1", count/routes.route.openshift.io: "1"}}
 `)
 	t.Cleanup(func() { c.OC("delete", "clusterquota", "for-ann", "--ignore-not-found") })
-	// Each project contains the ConfigMaps with the CA certificates.
+	// Each project initially contains two ConfigMaps with CA certificates.
 	checkUsage(c, "for-ann", "configmaps=4", "ann-one:configmaps=2", "ann-two:configmaps=2", "requests.cpu=0")
 
 	config := func(name string) string { return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + "}}" }
@@ -83,7 +83,8 @@ spec:
 		return fmt.Sprintf(`{apiVersion: v1, kind: Pod, metadata: {name: %s}, spec: {nodeSelector: {is: nowhere}, containers: [{name: main, image: none,
 			resources: {requests: {cpu: %[2]s, memory: 1Mi}, limits: {cpu: %[2]s, memory: 1Mi}}}]}}`, name, cpu)
 	}
-	// The cluster's configuration sets requests to half of the limits.
+	// The cluster's configuration sets requests to half of the limits, so the first pod requests
+	// 800m.
 	ann.May("POST", kit.CorePath("ann-one", "pods"), pod("first", "1600m"))
 	ann.MayNot("POST", kit.CorePath("ann-two", "pods"), pod("second", "1600m"), "requested: requests.cpu=800m, used: requests.cpu=800m, limited: requests.cpu=1")
 	ann.MayNot("POST", kit.CorePath("ann-two", "pods"), "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {containers: [{name: main, image: none}]}}", "must specify requests.cpu")
@@ -91,7 +92,7 @@ spec:
 	stream := "{apiVersion: image.openshift.io/v1, kind: ImageStream, metadata: {name: one}}"
 	ann.May("POST", kit.GroupPath("image.openshift.io", "ann-one", "imagestreams"), stream)
 	ann.MayNot("POST", kit.GroupPath("image.openshift.io", "ann-two", "imagestreams"), stream, "openshift.io/imagestreams=1")
-	// An import or a tag creates a stream if it does not exist.
+	// An import or a tag also creates the stream, if the stream does not exist.
 	ann.MayNot("POST", kit.GroupPath("image.openshift.io", "ann-two", "imagestreamtags"),
 		"{apiVersion: image.openshift.io/v1, kind: ImageStreamTag, metadata: {name: 'two:latest'}, tag: {reference: true, from: {kind: DockerImage, name: registry.invalid/two}}}", "openshift.io/imagestreams=1")
 	ann.MayNot("POST", kit.GroupPath("image.openshift.io", "ann-two", "imagestreamimports"),
@@ -100,7 +101,7 @@ spec:
 	ann.May("POST", kit.GroupPath("route.openshift.io", "ann-two", "routes"), route)
 	ann.MayNot("POST", kit.GroupPath("route.openshift.io", "ann-one", "routes"), route, "count/routes.route.openshift.io=1")
 
-	// After an object is deleted, a new object can be created in any project.
+	// After an object is deleted, a new object can be created in any of the projects.
 	ann.May("DELETE", kit.CorePath("ann-one", "configmaps/first"), "")
 	checkUsage(c, "for-ann", "configmaps=5", "ann-one:configmaps=2")
 	ann.May("POST", kit.CorePath("ann-two", "configmaps"), config("third"))
@@ -110,7 +111,7 @@ spec:
 	ann.MayNot("GET", "/apis/quota.openshift.io/v1/clusterresourcequotas/for-ann", "", "cannot get resource")
 	ann.MayNot("PATCH", "/apis/quota.openshift.io/v1/clusterresourcequotas/for-ann", `{"spec":{"quota":{"hard":{"configmaps":"9"}}}}`, "cannot patch resource")
 
-	// The quota stops counting a deleted project and starts counting a new project.
+	// The quota must stop counting a deleted project and start counting a new project.
 	ann.May("DELETE", "/apis/project.openshift.io/v1/projects/ann-two", "")
 	checkUsage(c, "for-ann", "configmaps=2", "ann-one:configmaps=2")
 	ann.RequestProject(c, "ann-three")

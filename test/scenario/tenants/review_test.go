@@ -9,13 +9,13 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// reviewResponse returns the response to a review. body is YAML without apiVersion and kind.
+// reviewResponse sends a review and returns the response. body is YAML without apiVersion and kind.
 func reviewResponse(t *testing.T, user *kit.User, kind, path, body string) string {
 	t.Helper()
 	return user.May("POST", path, fmt.Sprintf("{apiVersion: %s, kind: %s, %s}", version(path), kind, body))
 }
 
-// version returns the API version in the path of a group's resource.
+// version returns the group and version in a resource's URL path, such as route.openshift.io/v1.
 func version(path string) string { return strings.Join(strings.Split(path, "/")[2:4], "/") }
 
 func TestReviewsListRights(t *testing.T) {
@@ -25,7 +25,7 @@ func TestReviewsListRights(t *testing.T) {
 	const api = "/apis/authorization.openshift.io/v1/"
 	local := api + "namespaces/gus-shop/"
 
-	// Is a user allowed to perform an action?
+	// These reviews check whether a user is allowed to perform an action.
 	has(t, reviewResponse(t, gus, "LocalSubjectAccessReview", local+"localsubjectaccessreviews", "verb: get, resource: pods"), `"allowed":true`, `"namespace":"gus-shop"`)
 	has(t, reviewResponse(t, gus, "LocalSubjectAccessReview", local+"localsubjectaccessreviews", "verb: get, resource: pods, user: hal"), `"allowed":false`)
 	has(t, reviewResponse(t, gus, "LocalSubjectAccessReview", local+"localsubjectaccessreviews", "verb: get, resource: pods, user: gus, groups: [], scopes: ['user:info']"), `"allowed":false`)
@@ -38,12 +38,12 @@ func TestReviewsListRights(t *testing.T) {
 	has(t, reviewResponse(t, admin, "SubjectAccessReview", api+"subjectaccessreviews", "verb: list, resource: pods, user: gus, namespace: gus-shop"), `"allowed":true`)
 	gus.MayNot("POST", api+"subjectaccessreviews", "{apiVersion: authorization.openshift.io/v1, kind: SubjectAccessReview, verb: list, resource: nodes, user: hal}", "may only review their own permissions")
 
-	// Which users are allowed to perform an action?
+	// These reviews return the users who are allowed to perform an action.
 	has(t, reviewResponse(t, gus, "LocalResourceAccessReview", local+"localresourceaccessreviews", "verb: delete, resource: pods"), `"gus"`, `"system:masters"`)
 	has(t, reviewResponse(t, admin, "ResourceAccessReview", api+"resourceaccessreviews", "verb: list, resource: nodes"), `"system:cluster-readers"`)
 	gus.MayNot("POST", api+"resourceaccessreviews", "{apiVersion: authorization.openshift.io/v1, kind: ResourceAccessReview, verb: list, resource: nodes}", "cannot create resource")
 
-	// Which actions is a user allowed to perform?
+	// These reviews return the actions that a user is allowed to perform.
 	has(t, reviewResponse(t, gus, "SelfSubjectRulesReview", local+"selfsubjectrulesreviews", "spec: {}"), `"imagestreams"`, `"rolebindings"`)
 	c.WaitFor("the rules of the project's builder", func(context.Context) error {
 		response := reviewResponse(t, gus, "SubjectRulesReview", local+"subjectrulesreviews", "spec: {user: 'system:serviceaccount:gus-shop:builder'}")
@@ -55,7 +55,7 @@ func TestReviewsListRights(t *testing.T) {
 	has(t, gus.May("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
 		"{apiVersion: authorization.k8s.io/v1, kind: SelfSubjectAccessReview, spec: {resourceAttributes: {verb: create, resource: pods, namespace: gus-shop}}}"), `"allowed":true`)
 
-	// Which constraint would accept a pod?
+	// These reviews return the constraint that would accept a pod.
 	const psp = "/apis/security.openshift.io/v1/namespaces/gus-shop/"
 	pod := func(security string) string {
 		return "template: {spec: {containers: [{name: main, image: none, securityContext: {" + security + "}}]}}"
@@ -102,7 +102,7 @@ spec: {serviceaccountrestriction: {namespaces: [ida-shop]}}
 	ida.MayNot("POST", bindings, bind("lea", user("lea")), `rolebindings to User "lea" are not allowed in project "ida-shop"`)
 	ida.MayNot("POST", bindings, bind("other", "{kind: ServiceAccount, name: default, namespace: default}"), `rolebindings to ServiceAccount "default" are not allowed`)
 	ida.MayNot("POST", bindings, bind("all", "{kind: Group, apiGroup: rbac.authorization.k8s.io, name: 'system:authenticated'}"), `rolebindings to Group "system:authenticated" are not allowed`)
-	// Also under OpenShift's names.
+	// The restrictions must also apply to requests with OpenShift's names.
 	ida.MayNot("POST", kit.GroupPath("authorization.openshift.io", "ida-shop", "rolebindings"),
 		"{apiVersion: authorization.openshift.io/v1, kind: RoleBinding, metadata: {name: lea}, roleRef: {name: view}, subjects: [{kind: User, name: lea}]}", "are not allowed in project")
 	has(t, ida.May("GET", kit.GroupPath("authorization.openshift.io", "ida-shop", "rolebindingrestrictions"), ""), `"name":"users"`)

@@ -20,8 +20,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// secretsOf waits until a service account references an existing token and existing registry
-// credentials, and returns their secrets.
+// secretsOf waits until a service account references a token and registry credentials that exist.
+// It returns their secrets. It ignores the secrets that not names.
 func secretsOf(c *kit.Cluster, name string, not ...string) (token, credentials *corev1.Secret) {
 	c.WaitFor("secrets of service account "+name, func(ctx context.Context) error {
 		account, err := c.Client.CoreV1().ServiceAccounts(c.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -88,7 +88,7 @@ func TestServiceAccountsHaveTokenAndRegistryCredentials(t *testing.T) {
 	}
 	has(t, got, "system:serviceaccount:"+c.Namespace+":robot")
 
-	// The registry's service receives a cluster IP.
+	// The credentials must also contain the cluster IP of the registry's service.
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "docker-registry"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 5000}}}}
 	result, err := c.Client.CoreV1().Services("default").Create(t.Context(), service, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -107,7 +107,7 @@ func TestServiceAccountsHaveTokenAndRegistryCredentials(t *testing.T) {
 		})
 	}
 
-	// A removed token is no longer valid, and is replaced with a new token.
+	// A deleted token must become invalid, and a new token must replace it.
 	c.OC("delete", "secret", token.Name)
 	other, renewed := secretsOf(c, "robot", token.Name, credentials.Name)
 	if string(other.Data["token"]) == value || renewed.Annotations["openshift.io/token-secret.name"] != other.Name {

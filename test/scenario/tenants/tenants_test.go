@@ -1,6 +1,6 @@
-// Package tenants tests the permissions of users with many projects on a cluster with a separate
-// configuration: the users request projects with the administrator's template and limits, see only
-// their own projects, share quotas, and cannot exceed their permissions.
+// Package tenants tests the permissions of users with many projects, on a cluster with a separate
+// configuration. The users request projects with the administrator's template and limits, can list
+// only their own projects, share quotas, and cannot exceed their permissions.
 package tenants
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// master is the master's configuration. No pods run in the cluster, because every image would have
-// to be pulled.
+// master is the master's configuration. The cluster runs no pods, because every image would have to
+// be pulled.
 const master = `
 auditConfig: {enabled: true}
 serviceAccountConfig: {limitSecretReferences: true}
@@ -101,11 +101,10 @@ objects:
 
 func TestMain(m *testing.M) { kit.MainWith(m, kit.Options{Master: master}) }
 
-// templated ensures that the cluster's only template is created once, by the first test that uses
-// the cluster.
+// templated ensures that only the first test that uses the cluster creates the project template.
 var templated sync.Once
 
-// tenants returns the shared cluster with the template for its projects.
+// tenants returns the shared cluster, in which the project template exists.
 func tenants(t *testing.T) *kit.Cluster {
 	t.Helper()
 	c := kit.Shared(t)
@@ -131,7 +130,7 @@ func has(t *testing.T, text string, parts ...string) {
 	}
 }
 
-// field returns a field of an object in JSON format.
+// field returns the value of a top-level field in an object in JSON format.
 func field(t *testing.T, object, name string) string {
 	t.Helper()
 	var fields map[string]json.RawMessage

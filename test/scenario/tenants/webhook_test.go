@@ -18,7 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// review adds a label to objects that do not have it, and rejects objects with a forbidden name.
+// review is an admission webhook that adds a label to objects without the label, and rejects
+// objects with a forbidden name.
 func review(request *admissionv1.AdmissionRequest) *admissionv1.AdmissionResponse {
 	var object metav1.PartialObjectMetadata
 	if err := json.Unmarshal(request.Object.Raw, &object); err != nil {
