@@ -17,15 +17,15 @@ import (
 	"k8s.io/apiserver/pkg/util/responsewriter"
 )
 
-// Clients use discovery to find the path for a manifest's kind. Therefore, the core group announces
-// the kinds that OpenShift 3 served without a group, so that clients can resolve `apiVersion: v1,
-// kind: Route`.
+// Clients use discovery to find the path for a manifest's kind. The core group therefore also
+// announces the kinds that OpenShift 3 served without a group. Otherwise, clients could not resolve
+// `apiVersion: v1, kind: Route`.
 
-// announcedPrefix is prepended to the names of these resources in discovery, so a name that a user
-// types, as in `get routes`, still refers to the resource in its group. The announced resources
-// have no verbs, categories or short names, because code that processes all resources that support
-// a certain verb (garbage collection, namespace deletion, quotas, `get all`, `api-resources`) must
-// see each object only once.
+// announcedPrefix is prepended to the names of these resources in discovery. Therefore, a name that
+// a user types, as in `get routes`, still refers to the resource in its group. The announced
+// resources have no verbs, categories or short names. Otherwise, code that processes all resources
+// with a certain verb would process each object twice. Examples are garbage collection, namespace
+// deletion, quotas, `get all` and `api-resources`.
 const announcedPrefix = "oapi-"
 
 // Announce adds the kinds without a group to the discovery of the core group. core is the server of

@@ -2,13 +2,13 @@
 // embedded Kubernetes API server. A request passes that server's authentication, authorization,
 // admission, audit and flow control, and is then served in the same process, without a network hop.
 //
-// A package describes what it adds to the API server as a Feature: API groups, whose resources are
-// data (Resource), admission plugins, and hooks for authentication, authorization and handlers.
-// Server turns features into a generic API server, which delegates every other request to the next
-// server in the chain. Objects are stored in the cluster's etcd as protobuf, in the only version of
-// their wire type in github.com/openshift/api. If a group has Slipway's own types, its objects are
-// stored as JSON. The same Go type is registered under its version and as the internal version, so
-// Slipway requires neither conversion nor generated code.
+// A package describes its additions to the API server as a Feature. A Feature contains API groups
+// with their resources as data (Resource), admission plugins, and hooks for authentication,
+// authorization and handlers. Server turns features into a generic API server, which delegates
+// every other request to the next server in the chain. Objects are stored in the cluster's etcd as
+// protobuf, in the only version of their wire type in github.com/openshift/api. If a group has
+// Slipway's own types, its objects are stored as JSON. The same Go type is registered under its
+// version and as the internal version, so Slipway requires neither conversion nor generated code.
 package apiserver
 
 import (
@@ -83,10 +83,10 @@ type Deps struct {
 	// Authorizer combines the server's authorizer with the authorizers of all features. It must be
 	// used only while serving requests, not in Hooks.
 	Authorizer authorizer.Authorizer
-	// Stores contains the stores of all Resources, for in-process access that bypasses admission and
-	// authorization. The store of "things/status" changes only the status. The map is filled while
-	// groups are created: the Hooks function must not read it, but the hooks that it returns can read
-	// it when they serve a request.
+	// Stores contains the stores of all Resources, for in-process access that bypasses admission
+	// and authorization. The store of "things/status" changes only the status. The map is filled
+	// while groups are created. The Hooks function must not read it, but the hooks that it returns
+	// can read it when they serve a request.
 	Stores map[schema.GroupResource]*registry.Store
 }
 

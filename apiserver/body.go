@@ -29,9 +29,9 @@ const (
 	// largeBody exceeds the maximum size of bodies that upstream and webhooks accept.
 	largeBody                        = 5 << 20
 	maxLargeBodies, maxWaitingBodies = 4, 1_000
-	// maxArriving is the maximum number of bodies that a tenant, or the address of clients that are
-	// not logged in, can send at the same time. maxArrivingSmall is the maximum number of these bodies
-	// that can be larger than tinyBody.
+	// maxArriving is the maximum number of bodies that the server receives at the same time from a
+	// tenant or, for clients that are not logged in, from an address. maxArrivingSmall is the
+	// maximum number of these bodies that can be larger than tinyBody.
 	maxArriving, maxArrivingSmall = 2_000, 200
 )
 

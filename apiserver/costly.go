@@ -78,16 +78,15 @@ func (c *Costs) boundLists(next http.Handler) http.Handler {
 			}
 			defer release()
 		}
-		query.Set("pretty", "false") // otherwise, the header User-Agent determines the format
+		query.Set("pretty", "false") // otherwise, the User-Agent header determines the format
 		r = r.Clone(r.Context())
 		r.URL.RawQuery = query.Encode()
 		next.ServeHTTP(w, r)
 	})
 }
 
-// isCopied reports whether the API server must copy a list. This is the case for tables and YAML,
-// because the server encodes them as a whole, and for lists of past resource versions, because the
-// server reads them from etcd.
+// isCopied reports whether the API server must copy a list. The API server encodes tables and YAML
+// as a whole, and reads lists of past resource versions from etcd.
 func isCopied(accept []string, query url.Values) bool {
 	for _, media := range accept {
 		if media = strings.ToLower(media); strings.Contains(media, "as=") || strings.Contains(media, "yaml") {

@@ -12,9 +12,9 @@ import (
 	"k8s.io/kube-openapi/pkg/common/restfuladapter"
 )
 
-// KeepNoDefinitions prevents OpenAPI configurations from keeping definitions in memory. If a
-// configuration does not identify operations by kube-openapi's route type, the first document that
-// is built from it adds a function that does. This function refers to all definitions.
+// KeepNoDefinitions prevents OpenAPI configurations from keeping definitions in memory. It sets the
+// functions that identify operations by kube-openapi's route type. Otherwise, building the first
+// document from a configuration would set functions that refer to all definitions.
 // KeepNoDefinitions must be called before a document is built.
 func KeepNoDefinitions(v2 *common.Config, v3 *common.OpenAPIV3Config) {
 	v2.GetOperationIDAndTagsFromRoute = identify(v2.GetOperationIDAndTags)
@@ -30,9 +30,9 @@ func identify(operation func(*restful.Route) (string, []string, error)) func(com
 }
 
 // ReleaseDefinitions releases the OpenAPI definitions of a server's installed groups, and returns
-// the number of groups that held them. The server needs them only to install the groups, but holds
-// them through the functions that destroy the groups' storage. ReleaseDefinitions must be called
-// before the server runs.
+// the number of groups that referred to them. The server needs the definitions only to install the
+// groups, but the functions that destroy the groups' storage still refer to them.
+// ReleaseDefinitions must be called before the server runs.
 func ReleaseDefinitions(server *genericserver.GenericAPIServer) (released int) {
 	functions := reflect.ValueOf(server).Elem().FieldByName("destroyFns")
 	if !functions.IsValid() || functions.Type() != reflect.TypeFor[[]func()]() {

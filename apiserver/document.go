@@ -28,10 +28,10 @@ import (
 )
 
 // Document serves the OpenAPI documents of a server's groups. It must be called after the groups
-// have been installed. The server's configuration must set SkipOpenAPIInstallation: upstream's
-// service creates every document at startup and keeps it forever, as a model and as text, 60 MiB in
-// total, although clients rarely request documents. Document creates a version 3 document on
-// request. It creates the version 2 document, which recent clients do not read, on the first
+// have been installed. The server's configuration must set SkipOpenAPIInstallation. Upstream's
+// service would create every document at startup and keep it forever, as a model and as text (60
+// MiB in total), although clients rarely request documents. Document creates a version 3 document
+// on request. It creates the version 2 document, which recent clients do not read, on the first
 // request and keeps it. It returns an error if the program has no Go build ID.
 func Document(link *genericserver.GenericAPIServer, v2 *common.Config, v3 *common.OpenAPIV3Config) error {
 	services := link.Handler.GoRestfulContainer.RegisteredWebServices()
@@ -63,8 +63,8 @@ func Document(link *genericserver.GenericAPIServer, v2 *common.Config, v3 *commo
 	return nil
 }
 
-// documentsPath is the path of the list of version 3 documents. Below this path, each document is
-// served at its group version.
+// documentsPath is the path of the list of version 3 documents. The path of a document consists of
+// documentsPath and the path of its group version, such as apis/apps/v1.
 const documentsPath = "/openapi/v3"
 
 // documents serves the version 3 documents.

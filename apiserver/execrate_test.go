@@ -33,7 +33,7 @@ func TestRateOfTenantIsLimited(t *testing.T) {
 	}
 	cancel()
 	for r.limiters.At("bob", time.Now()).Tokens() < burst {
-		continue // at this rate, each token takes a nanosecond
+		continue // at 1e9 tokens per second, each token takes a nanosecond
 	}
 	before := r.limiters.Len() // carol's limiter replaces bob's, which is full
 	if err := r.wait(t.Context(), "carol"); err != nil || r.limiters.Len() != before {

@@ -20,8 +20,8 @@ import (
 )
 
 // Limits on the number of values in a request body. Upstream's limit of 3 MiB for a body is not
-// sufficient: an empty element takes two bytes in the body, but thousands of bytes after it has
-// been decoded, defaulted, converted and validated, for example as a pod's container.
+// sufficient. An empty element takes two bytes in the body. After it has been decoded, defaulted,
+// converted and validated, for example as a pod's container, it takes thousands of bytes.
 const (
 	// maxValues is the limit for namespaced objects of Kubernetes and OpenShift. The largest real
 	// objects have a few thousand values.
@@ -53,7 +53,7 @@ type turn struct {
 	costs   *Costs
 	ctx     context.Context // the request's context
 	tenant  string
-	least   int // the number of values from which a request is costly
+	least   int // the minimum number of values in a costly request
 	mu      sync.Mutex
 	release func()
 	ended   bool
@@ -187,7 +187,7 @@ func (d *document) check(piece []byte) error {
 		return nil
 	}
 	limit, counted := d.limit, counts{values: yamllimit.Count(d.body)}
-	if json.Valid(d.body) { // oc apply --server-side sends JSON
+	if json.Valid(d.body) { // JSON is also YAML; oc apply --server-side sends JSON
 		counted.paths = (&paths{}).count(d.body)
 	} else {
 		limit = min(limit, maxPaths) // each value can be a field path

@@ -14,7 +14,8 @@ import (
 )
 
 // FuzzLegacyPath checks that authorization attributes for a path without a group match the request
-// that is served: they contain the same namespace, resource and name, and the resource's group.
+// that is served. They must contain the same namespace, resource and name, and the resource's
+// group.
 func FuzzLegacyPath(f *testing.F) {
 	for _, seed := range []string{
 		"/api/v1/namespaces/shop/routes/front", "/api/v1/routes", "/api/v1/watch/namespaces/shop/routes", "/api/v1/namespaces/shop/pods", "/api/v1/namespaces/routes",

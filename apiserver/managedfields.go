@@ -1,8 +1,8 @@
 package apiserver
 
 // maxPaths is the maximum number of field paths in a request's metadata.managedFields. The limit is
-// necessary because upstream inserts each path into a sorted list, which takes half a second for
-// 20,000 paths in the worst order, and more than a minute for 200,000 paths.
+// necessary because upstream inserts each path into a sorted list. In the worst order, this takes
+// half a second for 20,000 paths, and more than a minute for 200,000 paths.
 const maxPaths = 20_000
 
 // paths counts the JSON strings that can be field paths: keys such as `f:name` and `k:{...}`. It

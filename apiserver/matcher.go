@@ -12,10 +12,10 @@ import (
 var unusedMatcher = regexp.MustCompile("^$")
 
 // ReleaseMatchers releases the regular expressions of routes. go-restful compiles the path of each
-// of the three thousand routes, but the router that Kubernetes uses, restful.CurlyRouter, selects a
-// request's route without these expressions. Together, they take a tenth of the API server's heap.
-// ReleaseMatchers must be called before the server serves requests. It returns the number of
-// routes.
+// of the three thousand routes. However, the router that Kubernetes uses, restful.CurlyRouter,
+// selects a request's route without these expressions. Together, they take a tenth of the API
+// server's heap. ReleaseMatchers must be called before the server serves requests. It returns the
+// number of routes.
 func ReleaseMatchers(services []*restful.WebService) (released int) {
 	for _, service := range services {
 		for _, route := range service.Routes() {

@@ -7,7 +7,7 @@ import (
 )
 
 // messages counts the list elements in a protobuf message that are messages, strings or bytes. Each
-// element takes at least two bytes.
+// element takes at least two bytes: its tag and its length.
 type messages struct {
 	body   []byte
 	counts counts
@@ -36,11 +36,12 @@ const (
 	kindVarint, kindFixed64, kindBytes, kindStartGroup, kindEndGroup, kindFixed32 = 0, 1, 2, 3, 4, 5
 )
 
-// elements counts a message's length-delimited fields whose field number has occurred before or is
-// 64 or higher, including the fields of nested messages: protobuf encodes a list as a repeated
-// field. It stops at the first byte that is not part of a message. It must accept at least what
-// Kubernetes' decoders accept. Otherwise, a decoder could decode list elements that were not
-// counted.
+// elements counts the list elements in a message and its nested messages. Protobuf encodes a list
+// as a repeated field, so elements counts each length-delimited field whose field number has
+// occurred before in the same message. It counts every field with a number of 64 or higher, because
+// it does not track these numbers. It stops at the first byte that is not part of a message. It
+// must accept at least what Kubernetes' decoders accept. Otherwise, a decoder could decode list
+// elements that were not counted.
 func elements(message []byte, depth int) (count int) {
 	const numbers = 64
 	if depth == maxDepth {

@@ -38,8 +38,7 @@ func (s *Server) describe(kube common.GetOpenAPIDefinitions) {
 // operation returns the ID and the tags of a route's operation. Upstream derives the ID of a
 // subresource's operation from the parent's kind and the name of the subresource. An operation for
 // a kind whose name is composed in the same way, such as DeploymentConfigRollback, would have the
-// same ID, and clients reject a document with duplicate IDs. Therefore, operation adds a suffix to
-// the ID.
+// same ID. Because clients reject a document with duplicate IDs, operation adds a suffix to the ID.
 func (s *Server) operation(route *restful.Route) (id string, tags []string, err error) {
 	id, tags, err = openapi.GetOperationIDAndTags(route)
 	_, subresource, ok := strings.Cut(route.Path, "/{name}/")

@@ -41,8 +41,8 @@ func newStrategy[T Object](resource Resource[T], scheme *runtime.Scheme, gv sche
 	return plan
 }
 
-// resets returns a set that contains only the given field. The endpoint ignores this field, so
-// field managers cannot own the field through the endpoint.
+// resets returns the set of fields that an endpoint ignores, which contains only the given field.
+// Field managers cannot own an ignored field through that endpoint.
 func resets(gv schema.GroupVersion, field string) map[fieldpath.APIVersion]*fieldpath.Set {
 	return map[fieldpath.APIVersion]*fieldpath.Set{
 		fieldpath.APIVersion(gv.String()): fieldpath.NewSet(fieldpath.MakePathOrDie(field)),

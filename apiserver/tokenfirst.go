@@ -7,10 +7,9 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 )
 
-// tokenFirst authenticates a request with a bearer token only by the token, as OpenShift 3 does:
-// the token takes precedence over a client certificate, and a request with an invalid token is
-// rejected even if the certificate is valid. Upstream prefers the certificate, and then ignores the
-// token.
+// tokenFirst authenticates a request with a bearer token only by the token, as OpenShift 3 does.
+// The token takes precedence over a client certificate. A request with an invalid token is rejected
+// even if the certificate is valid. Upstream prefers the certificate, and then ignores the token.
 type tokenFirst struct {
 	authenticator.Request
 }

@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/buildpod"
 )
 
-// assembly builds an image from a builder image and source, as source-to-image does: it copies the
+// assembly builds an image from a builder image and source, as source-to-image does. It copies the
 // source into the image, runs the image's assemble script to build it, and sets the command of the
 // new image to the run script.
 //

@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// linkLocal is the link-local address range. Services at such addresses, such as a cloud's metadata
-// service, trust every client.
+// linkLocal is the link-local address range. Services at these addresses, such as a cloud's
+// metadata service, trust every client.
 var linkLocal = netip.MustParsePrefix("169.254.0.0/16")
 
 // linkLocal6 contains the corresponding IPv6 addresses: the link-local range and the addresses of
@@ -120,7 +120,8 @@ func withoutIPv6(err error) bool {
 
 // defaultRoute returns a route with the device and gateway of the namespace's IPv4 default route.
 func defaultRoute() (*netlink.Route, error) {
-	routes, err := netlink.RouteGet(net.IPv4(192, 0, 2, 1)) // an address reserved for documentation
+	// Only the default route leads to this address, which is reserved for documentation.
+	routes, err := netlink.RouteGet(net.IPv4(192, 0, 2, 1))
 	if err != nil || len(routes) == 0 {
 		return nil, fmt.Errorf("find default route: %w", err)
 	}

@@ -143,7 +143,7 @@ func TestStoreKeepsNoSecretsOfSource(t *testing.T) {
 			return err
 		}
 		content, err := os.ReadFile(path)
-		// Skip /all/, which is part of the image.
+		// Skip /all/, because the image itself contains the copied source.
 		if strings.Contains(string(content), word) && !strings.Contains(path, "/all/") {
 			t.Errorf("%s contains the secret", path)
 		}

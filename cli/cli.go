@@ -165,7 +165,7 @@ needs no kubeconfig. On other machines, set KUBECONFIG or --kubeconfig.`)
 
 // kubectlTree returns kubectl's command tree. While kubectl creates the commands, PATH is unset so
 // that kubectl does not search it for plugins. The search takes a tenth of the time that kubectl
-// needs to create the commands, but its result is used only in a help text that Slipway replaces.
+// needs to create the commands. Its result is used only in a help text that Slipway replaces.
 func kubectlTree(options kubectl.KubectlOptions) *cobra.Command {
 	path, set := os.LookupEnv("PATH")
 	if set {

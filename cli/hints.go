@@ -13,8 +13,8 @@ import (
 // not allowed to list CustomResourceDefinitions.
 var noKind = regexp.MustCompile(`error validating data: failed to check CRD: .*`)
 
-// withHint replaces text about the client's requests in an error with text about the user's
-// problem, and adds a remedy.
+// withHint rewrites an error message so that it describes the user's mistake instead of the
+// client's requests, and adds a remedy.
 func withHint(message string) string {
 	const kinds = "to list the kinds of the server, use: oc api-resources"
 	if noKind.MatchString(message) {

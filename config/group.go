@@ -42,8 +42,8 @@ const groupHead = `# The ConfigMap of the node's group in the project openshift-
 //
 // A group can set only the keys in groupKeys. Any other key must have the host's value or, if its
 // value is specific to each host, OpenShift 3's default. Without these restrictions, a user who can
-// write the ConfigMap could take over the host, because NodeConfig also contains the paths of key
-// files, programs and pod manifests.
+// write the ConfigMap could take over the host. NodeConfig also contains the paths of key files,
+// programs and pod manifests.
 func (c *Config) MergeGroup(applied, group []byte) (*GroupFile, error) {
 	if _, err := DecodeGroup(group); err != nil {
 		return nil, err

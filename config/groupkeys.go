@@ -1,8 +1,8 @@
 package config
 
-// groupKeys returns the NodeConfig keys that a node group's ConfigMap can set. None of these keys
-// specifies a key file, a program, a pod directory, an address on which the node listens, or a
-// check that protects the host. Feature gates are excluded because some of them enable such checks.
+// groupKeys returns the NodeConfig keys that a node group's ConfigMap can set. None of them
+// specifies a key file, a program, a pod directory, a listening address of the node, or a check
+// that protects the host. Feature gates are excluded because some of them enable such checks.
 // kubeletArguments.resolv-conf is allowed because pods receive only the name servers and search
 // domains in its file.
 func groupKeys() []string {

@@ -69,8 +69,8 @@ func (c *MasterConfig) paths() []*string {
 }
 
 // paths returns pointers to the file and directory paths in a NodeConfig that OpenShift 3 resolves
-// relative to the configuration file, and to the paths in the slipway block. As in OpenShift 3,
-// paths in kubelet and proxy arguments are not included.
+// relative to the configuration file. It also returns pointers to the paths in the slipway block.
+// As in OpenShift 3, paths in kubelet and proxy arguments are not included.
 func (c *NodeConfig) paths() []*string {
 	list := append(servingPaths(&c.ServingInfo),
 		&c.MasterKubeConfig,

@@ -151,7 +151,7 @@ func (c *MasterConfig) IngressNetwork() netip.Prefix {
 }
 
 // endsHost reports whether an expression anchors the end of the host. It ignores the colons in a
-// scheme and in a group.
+// scheme and in the (?: at the start of a group.
 func endsHost(expression string) bool {
 	if at := strings.LastIndex(expression, "//"); at >= 0 {
 		expression = expression[at:]

@@ -62,7 +62,7 @@ func (c *Config) flatten(node *yaml.Node, key string, settings map[string]string
 	if err != nil {
 		return err
 	}
-	// The hosts can have different data directories.
+	// Remove the data directory, because it can differ between hosts.
 	sum := sha256.Sum256(bytes.ReplaceAll(text, []byte(c.DataDir), nil))
 	settings[key] = hex.EncodeToString(sum[:8])
 	return nil

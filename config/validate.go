@@ -232,8 +232,8 @@ func (c *checker) ingress(value string, prefixes []netip.Prefix) {
 	}
 }
 
-// services validates the service network. Each of the two keys that can set it is the default for
-// the other key.
+// services validates the service network. Two keys can set it. If only one of them is set, its
+// value also applies to the other key.
 func (c *checker) services(m *MasterConfig, pods []netip.Prefix) netip.Prefix {
 	key, value := "networkConfig.serviceNetworkCIDR", m.NetworkConfig.ServiceNetworkCIDR
 	otherKey, otherValue := "kubernetesMasterConfig.servicesSubnet", m.KubernetesMasterConfig.ServicesSubnet

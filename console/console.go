@@ -130,11 +130,11 @@ func isPage(r *http.Request) bool {
 
 // filter serves the console's files, and passes the console's API requests to next before
 // authentication. It redirects browsers from the root path to the console. Files are not served by
-// public handlers, because the API server closes the HTTP/2 connection after each response to an
-// unauthenticated client, and a page loads dozens of files. Other requests pass through unchanged,
-// with two exceptions. Session cookies are removed from API requests. filter adds sandboxPolicy to
-// API responses if a browser with a session or a client certificate could show a pod's page on the
-// console's origin.
+// public handlers, because the API server closes an unauthenticated client's HTTP/2 connection
+// after each response from such a handler. A page loads dozens of files. Other requests pass
+// through unchanged, with two exceptions. Session cookies are removed from API requests. filter
+// adds sandboxPolicy to API responses if a browser with a session or a client certificate could
+// show a pod's page on the console's origin.
 func (s *server) filter(next http.Handler) http.Handler {
 	handlers := s.handlers()
 	session, files := s.harden(s.serveSession), s.harden(s.serveFile)

@@ -44,8 +44,9 @@ type login struct {
 // API serves, can neither read the value nor cause a browser to send the header.
 const csrfHeader = "X-CSRF-Token"
 
-// session returns a request's session. ok is false if the request has no session, if the session
-// has expired or was ended by a logout, or if the user's current generation cannot be read.
+// session returns a request's session. ok is false if the request has no valid session, or if the
+// user's current generation cannot be read. A session is valid until it expires or a logout ends
+// it.
 func (s *server) session(r *http.Request) (of session, ok bool) {
 	if !s.open(r, sessionCookie, &of) || of.Token == "" || !of.Expires.IsZero() && !time.Now().Before(of.Expires) {
 		return session{}, false

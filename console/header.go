@@ -8,8 +8,8 @@ import "net/http"
 const contentPolicy = "default-src 'none'; script-src 'self'%s; style-src 'self'%s; img-src 'self' data:; font-src 'self'; connect-src 'self'; " +
 	"manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// sandboxPolicy assigns an opaque origin to an API document, such as a page that a pod serves, so
-// that the document cannot act as one of the console's pages.
+// sandboxPolicy assigns an opaque origin to an API document, such as a page that a pod serves.
+// Therefore, the document cannot act as one of the console's pages.
 const sandboxPolicy = "sandbox; default-src 'none'; frame-ancestors 'none'"
 
 // harden sets security headers on every console response. serveFile overrides Cache-Control.

@@ -23,7 +23,8 @@ type leader struct {
 	terms  atomic.Int32
 	leads  atomic.Bool
 	broken atomic.Bool // makes the instance's requests fail
-	// clock is how far ahead the instance's clock is. renewals counts the updates of the Lease.
+	// clock is how far the instance's clock is ahead of the real time. renewals counts the updates
+	// of the Lease.
 	clock    time.Duration
 	renewals atomic.Int32
 }

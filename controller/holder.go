@@ -9,7 +9,7 @@ import (
 )
 
 // LeaseHolder is an instance that should hold a Lease. Before the instance calls a storage system,
-// it confirms that it is still the leader, because it might have been paused for a while.
+// it confirms that it still holds the Lease, which can expire while the process is paused.
 type LeaseHolder struct {
 	Client kubernetes.Interface
 	// Namespace and Lease are the namespace and name of the Lease.

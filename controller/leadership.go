@@ -23,7 +23,8 @@ const (
 // leader. A process that loses the leadership of a group exits, because not all components can be
 // stopped and restarted.
 type Leadership struct {
-	// Client reads and writes the Leases. It must not be delayed by other requests.
+	// Client reads and writes the Leases. It must not share a rate limiter with other clients,
+	// which could delay renewals.
 	Client kubernetes.Interface
 	// Identity is the name of this master. It stays the same after a restart, so that the next
 	// process becomes the leader immediately.

@@ -32,8 +32,8 @@ func Start(ctx context.Context, factories ...Factory) (shutdown func()) {
 
 // recentEvents is the number of events that a recorder compares with new events. Each event takes
 // 600 bytes in several caches, which are never emptied. If more than this number of objects cause
-// events in turn, repeated events are stored separately instead of being counted, and the limit on
-// an object's events has no effect.
+// events in turn, repeated events are stored separately instead of being counted. The limit on an
+// object's events then has no effect.
 const recentEvents = 1024
 
 // Recorder returns an event recorder for a component and the object types in scheme. The caller

@@ -34,7 +34,7 @@ func onWireTypes(names []string) admission.Decorator {
 }
 
 // reviewAnywhere exempts OpenShift's access reviews from upstream's NamespaceLifecycle plugin, as
-// upstream exempts its own access reviews: a review in a namespace that does not exist must not
+// upstream exempts its own access reviews. A review in a namespace that does not exist must not
 // reveal that the namespace does not exist.
 func reviewAnywhere() admission.Decorator {
 	return admission.DecoratorFunc(func(plugin admission.Interface, name string) admission.Interface {

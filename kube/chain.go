@@ -98,8 +98,8 @@ func (s *APIServer) chain(config *app.Config, authorizer *apiserver.Authorizer, 
 	return front, server.Attach(front.GenericAPIServer)
 }
 
-// hook adds the features' hooks to every server's configuration, and to the handler chain of the
-// aggregator, which is the first server that receives a request.
+// hook adds the features' hooks to every server's configuration. It also adds them to the handler
+// chain of the aggregator, which is the first server that receives a request.
 func hook(config *app.Config, server *apiserver.Server) error {
 	front := &config.Aggregator.GenericConfig.Config
 	for _, link := range []*genericserver.Config{front, config.KubeAPIs.ControlPlane.Generic, &config.ApiExtensions.GenericConfig.Config} {

@@ -70,8 +70,9 @@ func (s *controllerShares) limit(next http.Handler) http.Handler {
 }
 
 // take reports whether a controller's request in a project is within the share of the project's
-// user. The deletion of projects is not limited here: it consists of hundreds of requests for each
-// project, and another limit applies to the number of a user's projects that are being deleted.
+// user. The deletion of projects is not limited here, because it consists of hundreds of requests
+// for each project. Another limit applies to the number of a user's projects that are being
+// deleted.
 func (s *controllerShares) take(controller, project string) bool {
 	name := projectTenant(project)
 	if name == "" || controller == namespaceController || controller == nodeController {

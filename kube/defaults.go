@@ -37,8 +37,8 @@ const (
 const defaultsHook = "slipway/default-objects"
 
 // replaceDefaultsHooks replaces upstream's hooks that create the default policy and the system
-// priority classes. The API server is not ready before its hooks have finished, but upstream's
-// hooks start only after a second and then create the objects one by one.
+// priority classes. The API server is not ready before its hooks have finished. Upstream's hooks
+// start only after a second, and then create the objects one by one.
 func replaceDefaultsHooks(config *genericserver.Config) error {
 	objects := defaults{priorityClasses: true, policy: !config.DisabledPostStartHooks.Has(rbacrest.PostStartHookName)}
 	config.DisabledPostStartHooks.Insert(rbacrest.PostStartHookName, schedulingrest.PostStartHookName)

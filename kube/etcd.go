@@ -165,8 +165,8 @@ const (
 	// tenants' writes before this limit is reached.
 	databaseQuota = 2 << 30
 	// fileQuota is the size in bytes of the database file at which etcd rejects every write until
-	// EtcdMaintenance has made the file smaller. It is larger than databaseQuota for two reasons:
-	// the file shrinks only when it is defragmented, and a large value might need more contiguous
+	// EtcdMaintenance has made the file smaller. It is larger than databaseQuota, because the file
+	// shrinks only when it is defragmented. In addition, a large value might need more contiguous
 	// pages than a compaction frees.
 	fileQuota = 8 << 30
 )

@@ -24,7 +24,7 @@ const (
 	// its key and index entries.
 	writeOverhead = 1 << 10
 	// tenantRate is the rate for one tenant, in bytes per second. totalRate is the rate for the
-	// small values of all tenants together. Another totalRate applies to their large values, so
+	// small values of all tenants together. It also applies, separately, to their large values, so
 	// that large values do not delay small values. tenantBurst and totalBurst are the numbers of
 	// bytes that can be written without delay.
 	//
@@ -55,10 +55,10 @@ const (
 	loginKeys = "/oauth.openshift.io/oauth"
 )
 
-// pacer delays tenants' writes, and rejects them when the database is nearly full. Each write of an
-// object, even a small patch, uses several times the object's size in memory, in etcd's log and in
-// the API server's caches. It also stays in the database until the next compaction. A full database
-// stops the whole control plane.
+// pacer delays tenants' writes, and rejects them when the database is nearly full. Each write, even
+// a small patch, uses several times the object's size in memory, in etcd's log and in the API
+// server's caches. It also stays in the database until the next compaction. A full database stops
+// the whole control plane.
 //
 // A tenant is a project or a user (see markTenant). The platform's own writes are not limited. If a
 // platform component writes a tenant's large object, the write fails instead of waiting. Small
@@ -161,8 +161,9 @@ func limitOf(mark tenant.Mark, request *etcdserverpb.PutRequest, creates bool) f
 	return changeFraction
 }
 
-// errWaiting rejects a tenant's write that cannot be applied immediately if the writer must not
-// wait, if the wait would be too long, or if too many writes are already waiting.
+// errWaiting rejects a tenant's write that cannot be applied immediately. The reason is that the
+// writer must not wait, that the wait would be too long, or that too many writes are already
+// waiting.
 var errWaiting = errors.New("other writes are already waiting")
 
 // pace waits until a write is allowed, or fails if the writer must not wait.

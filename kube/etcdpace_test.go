@@ -258,8 +258,8 @@ func TestProjectsOfUserHaveOneShare(t *testing.T) {
 	result := make(chan error, 1)
 	writes.Go(func() { result <- p.wait(ctx, mark("project shop"), largeValue) })
 	waits(maxWaiting + 1)
-	// The rate admits one write per interval. One of the first two admitted writes must be the
-	// shop project's.
+	// The total rate admits one write per interval. One of the first two admitted writes must be
+	// the shop project's.
 	interval := time.Duration(cost(largeValue)) * time.Second / totalRate
 	for remaining := maxWaiting; remaining >= maxWaiting-1; remaining-- {
 		eventually.True(t, "the first write to wait for the rate", clock.HasWaiters)

@@ -48,9 +48,9 @@ func refused(message string, delay time.Duration) error {
 // response converts a pacer error to an API error, and returns any other error unchanged.
 //
 // Kubernetes clients retry a request after the number of seconds in the response. Responses to
-// platform components contain 0 seconds, so that these components do not retry: otherwise, the
-// scheduler and kubelets would wait for a tenant, and the API server's requests to itself would
-// occupy it.
+// platform components contain 0 seconds, so that these components do not retry. Otherwise, the
+// scheduler and kubelets would wait for a tenant, and the API server would be busy with requests to
+// itself.
 func response(ctx context.Context, err error) error {
 	state, ok := status.FromError(err)
 	if err == nil || !ok || state.Code() != codes.ResourceExhausted {

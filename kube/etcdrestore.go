@@ -15,9 +15,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// revisionBump is added to the revision of restored data, so that a revision that clients received
-// after the snapshot was taken never identifies a different object. etcd's guide for Kubernetes
-// clusters recommends this number.
+// revisionBump is added to the revision of restored data. As a result, a revision that clients
+// received after the snapshot was taken never identifies a different object. etcd's guide for
+// Kubernetes clusters recommends this number.
 const revisionBump = 1_000_000_000
 
 // restoredFile marks the data directory of a member that has been restored and has not been started

@@ -110,8 +110,8 @@ func (e *Etcd) stopped(err error) error {
 }
 
 // closeServer stops etcd. It uses a hard stop if etcd has no leader, because etcd can then neither
-// respond to in-flight requests nor transfer the leadership, or if the server is not ready, because
-// etcd's Close then never returns.
+// respond to in-flight requests nor transfer the leadership. It also uses a hard stop if the server
+// is not ready, because etcd's Close then never returns.
 func closeServer(server *embed.Etcd) {
 	ready := false
 	select {

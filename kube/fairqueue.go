@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// fairQueue shares a rate among tenants. While writes wait, each tenant with waiting writes can
-// write the same number of bytes, regardless of how many writes it has (start-time fair queueing:
-// P. Goyal and others, 1996).
+// fairQueue shares a rate among tenants with start-time fair queueing (P. Goyal and others, 1996).
+// While writes wait, each tenant with waiting writes can write the same number of bytes, regardless
+// of how many writes it has.
 type fairQueue struct {
 	clock   clock.Clock
 	limiter *rate.Limiter // guarded by mu, so that only the first turn takes tokens

@@ -200,7 +200,7 @@ func (x *flexExpansion) unavailable(pv *corev1.PersistentVolume) error {
 	return fmt.Errorf("the expansion waits for the driver: %w", err)
 }
 
-// expanded reports whether the node has expanded the file system, that is, whether the claim's
+// expanded reports whether the node has expanded the file system. It has done so if the claim's
 // capacity has reached both the requested size and the volume's size.
 func expanded(claim *corev1.PersistentVolumeClaim, pv *corev1.PersistentVolume) bool {
 	capacity := claim.Status.Capacity.Storage()

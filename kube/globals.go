@@ -30,9 +30,9 @@ import (
 //   - client-go's default warning handler: the API server's loopback clients must not log warnings
 //     that they caused themselves.
 //
-// The control plane and the node are two processes because of variables that cannot be shared: the
-// kubelet's metrics collectors and listeners, and the CSI plugin's node name, which both the
-// kubelet and the controllers would set.
+// The control plane and the node are two processes, because some variables cannot be shared. These
+// are the kubelet's metrics collectors and listeners, and the CSI plugin's node name, which both
+// the kubelet and the controllers would set.
 func Globals(gates map[string]bool) error {
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
 	registry := compatibility.DefaultComponentGlobalsRegistry
@@ -63,8 +63,8 @@ func Globals(gates map[string]bool) error {
 // ownGates returns the feature gates whose values differ from upstream's defaults.
 //
 // EnvFiles lets the kubelet read a container's file as root to set another container's environment
-// variables (fileKeyRef). Because the kubelet accepts pipes and files of any size, a tenant could
-// use up the node's memory, or block the kubelet's threads and the deletion of the pod.
+// variables (fileKeyRef). The kubelet accepts pipes and files of any size. Therefore, a tenant
+// could use up the node's memory, or block the kubelet's threads and the deletion of the pod.
 //
 // ConcurrentWatchObjectDecode starts ten goroutines for each etcd watch, more than the watch's
 // other goroutines combined. This is worthwhile only for watches with thousands of changes per

@@ -17,9 +17,9 @@ import (
 	"k8s.io/kubernetes/pkg/controlplane/reconcilers"
 )
 
-// masterService configures the `kubernetes` service as in OpenShift 3: its port 53 forwards to the
-// masters' DNS servers, and session affinity keeps a client on the same master. Kubernetes creates
-// the service and maintains its endpoints.
+// masterService configures the `kubernetes` service as in OpenShift 3. The service's port 53
+// forwards to the masters' DNS servers, and session affinity keeps a client on the same master.
+// Kubernetes creates the service and maintains its endpoints.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, 4.1.
 type masterService struct {

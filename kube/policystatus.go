@@ -20,10 +20,11 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// PolicyStatus is the component that type-checks the expressions of ValidatingAdmissionPolicies,
-// and writes warnings to their status. It runs upstream's controller. In the controller manager,
-// that controller keeps 7 MiB of OpenAPI definitions in memory. PolicyStatus saves this memory,
-// because it creates the definitions only for the first policy.
+// PolicyStatus is the component that type-checks the CEL expressions of
+// ValidatingAdmissionPolicies, and writes warnings to the policies' status. It runs upstream's
+// controller. In the controller manager, that controller keeps 7 MiB of OpenAPI definitions in
+// memory. PolicyStatus saves this memory, because it creates the definitions only for the first
+// policy.
 type PolicyStatus struct {
 	// Deps provides the shared clients and caches.
 	Deps *controller.Deps

@@ -31,9 +31,9 @@ const (
 )
 
 // markTenant adds a request's tenant to its context. The API server's etcd client sends the tenant
-// with each of the request's writes, so that etcd need not derive the tenant from the keys: an
-// image's key, for example, does not contain a project. requester returns the user who requested a
-// project, or "".
+// with each of the request's writes, because etcd cannot always derive the tenant from the keys.
+// For example, an image's key does not contain a project. requester returns the user who requested
+// a project, or "".
 func markTenant(requester func(project string) string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		info, ok := request.RequestInfoFrom(r.Context())

@@ -37,10 +37,10 @@ type watchCache interface {
 	LastSyncResourceVersion() (uint64, error)
 }
 
-// lazilyCached is a store that starts its watch cache only when the cache is worth its memory: for
-// the third concurrent watch, after a long list, or after frequent lists. Upstream starts the watch
-// caches of all resources. Most resources have no objects and only one watch, the garbage
-// collector's.
+// lazilyCached is a store that starts its watch cache only when the cache is worth its memory. This
+// is the case for the third concurrent watch, after a long list, or after frequent lists. Upstream
+// starts the watch caches of all resources. Most resources have no objects and only one watch, the
+// garbage collector's.
 //
 // A watch that etcd serves receives a bookmark with each of etcd's progress notifications.
 type lazilyCached struct {

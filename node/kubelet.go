@@ -40,8 +40,8 @@ import (
 // MaxPods is OpenShift 3's default limit on pods per node (kubeletArguments.max-pods).
 const MaxPods = 250
 
-// Kubelet is the component that runs upstream's kubelet, with Slipway's FlexVolume plugins instead
-// of the in-tree plugins, and with plugins for volume types that upstream has removed.
+// Kubelet is the component that runs upstream's kubelet. Slipway's FlexVolume plugins replace
+// upstream's FlexVolume plugin. Additional plugins support volume types that upstream has removed.
 type Kubelet struct {
 	// NodeName is the name of the Node object. NodeIP is the node's address.
 	NodeName string
@@ -85,7 +85,7 @@ type Kubelet struct {
 	// AuthenticationTTL and AuthorizationTTL limit how long the kubelet caches authentication and
 	// authorization responses. nil means upstream's default.
 	AuthenticationTTL, AuthorizationTTL *time.Duration
-	// CacheSizes limits the sizes of these caches.
+	// CacheSizes limits the sizes of the authentication and authorization caches.
 	CacheSizes CacheSizes
 	// Connection overrides the settings for the connection to the API server.
 	Connection Connection
@@ -118,9 +118,9 @@ type Connection struct {
 // Name returns the component's name.
 func (k *Kubelet) Name() string { return "kubelet" }
 
-// Run runs the kubelet until ctx is done. It calls ready when the kubelet serves requests, its Node
-// is Ready (except with OtherNetwork), and the kubelet has received the node's existing pods from
-// the API server.
+// Run runs the kubelet until ctx is done. It calls ready when the kubelet serves requests and has
+// received the node's existing pods from the API server. The Node must also be Ready, except with
+// OtherNetwork.
 func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 	server, err := k.server()
 	if err != nil {
@@ -295,7 +295,7 @@ func (k *Kubelet) fillFlags(flags *options.KubeletFlags) {
 	flags.KubeConfig = k.Kubeconfig
 	flags.RootDirectory = k.RootDirectory
 	flags.CertDirectory = k.CertDirectory
-	// Use the runtime's default profile for a pod without a seccomp profile: without a system call
+	// Use the runtime's default profile for a pod without a seccomp profile. Without a system call
 	// filter, any user has all capabilities in a new user namespace. This field also exists in the
 	// configuration, but a value set there could not be overridden by an argument.
 	flags.SeccompDefault = true
@@ -313,7 +313,7 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.Authentication.Anonymous.Enabled = false
 	c.Authentication.Webhook.Enabled = true
 	c.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeWebhook
-	// Cache denials only briefly: during the first second of a new cluster, requests can be denied,
+	// Cache denials only briefly. During the first second of a new cluster, requests can be denied
 	// because the role with the API server's own permissions does not exist yet.
 	c.Authorization.Webhook.CacheUnauthorizedTTL = metav1.Duration{Duration: time.Second}
 
@@ -339,8 +339,8 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	k.fillClients(c)
 	c.VolumePluginDir = k.VolumePluginDir
 	c.EnableControllerAttachDetach = true
-	// Do not create these chains, because no program on the host shares iptables with the kubelet,
-	// and nothing would remove the tables.
+	// Do not create the kubelet's iptables chains, because no program on the host shares iptables
+	// with the kubelet, and nothing would remove the tables.
 	c.MakeIPTablesUtilChains = false
 	// A volume is attached only after the Node's status lists it as in use. With upstream's
 	// interval of ten seconds, a pod would often wait for most of the interval. The kubelet still
@@ -350,8 +350,8 @@ func (k *Kubelet) fillConfiguration(c *kubeletconfig.KubeletConfiguration) {
 	c.EnableContentionProfiling, c.EnableProfilingHandler = false, false
 }
 
-// fillClients sets how long the kubelet caches the authentication and authorization of its clients,
-// and the format and limits of the kubelet's own requests to the API server.
+// fillClients sets how long the kubelet caches the authentication and authorization of its clients.
+// It also sets the format and limits of the kubelet's own requests to the API server.
 func (k *Kubelet) fillClients(c *kubeletconfig.KubeletConfiguration) {
 	if k.AuthenticationTTL != nil {
 		c.Authentication.Webhook.CacheTTL = metav1.Duration{Duration: *k.AuthenticationTTL}

@@ -13,8 +13,8 @@ import (
 )
 
 // renewLease renews the lease of a Node, and creates it if it does not exist. The kubelet alone
-// would take seconds longer, because it checks for a new Node when it starts, usually just before
-// it creates the Node itself, and then only after ten seconds. If the API server does not respond
+// would take several seconds longer. It checks for a Node when it starts, usually just before it
+// creates the Node, and checks again only after ten seconds. If the API server does not respond
 // yet, the kubelet's retry delay doubles up to seven seconds.
 func renewLease(ctx context.Context, client kubernetes.Interface, name string, seconds int32) error {
 	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})

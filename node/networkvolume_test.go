@@ -239,8 +239,8 @@ func startInitiator(t *testing.T) {
 	run(t, "iscsid")
 }
 
-// TestISCSIVolumesAreMounted attaches a LUN of a real target, formats it, mounts it for a pod, and
-// checks that the next pod finds the first pod's file.
+// TestISCSIVolumesAreMounted attaches a LUN of a real target, formats it, and mounts it for a pod.
+// It checks that the next pod finds the first pod's file.
 func TestISCSIVolumesAreMounted(t *testing.T) {
 	if !usermode.In(t, "iscsi_tcp", "iscsi_target_mod", "target_core_file", "sd_mod") {
 		return

@@ -1,5 +1,5 @@
 // Package node runs upstream Kubernetes' node components: the kubelet and the service proxy. On
-// some errors, both components exit the process, and therefore never run in the same process as
+// some errors, either component exits the process. Therefore, they never run in the same process as
 // etcd and the API server. The supervisor restarts their process.
 //
 // As in package kube, each component is a struct whose fields are all its dependencies.

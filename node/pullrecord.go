@@ -26,8 +26,8 @@ func NewPullRecords(rootDirectory string) (PullRecords, error) {
 
 // Has reports whether the kubelet has a record for an image. If there is a record, the kubelet
 // checks the credentials of pods that use the image. Has also returns true if the record is
-// invalid, because the kubelet then pulls the image again, and if the kubelet is configured not to
-// check credentials.
+// invalid, because the kubelet then pulls the image again. It returns true for all images if the
+// kubelet is configured not to check credentials.
 func (p PullRecords) Has(id string) bool {
 	if !utilfeature.DefaultFeatureGate.Enabled(features.KubeletEnsureSecretPulledImages) {
 		return true

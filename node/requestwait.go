@@ -20,9 +20,9 @@ import (
 const syncTimeout = time.Minute
 
 // waitingAuth wraps the kubelet's authentication and authorization. After a restart, the kubelet
-// serves requests before it has received the node's pods from the API server, and reports "pod does
-// not exist" for running pods. Authentication is the first filter in the kubelet's server, so early
-// requests wait in this filter.
+// serves requests before it has received the node's pods from the API server. Until then, it
+// reports "pod does not exist" for running pods. Authentication is the first filter in the
+// kubelet's server, so early requests wait in this filter.
 type waitingAuth struct {
 	server.AuthInterface
 	// synced is closed when the kubelet has received the node's pods.
@@ -50,8 +50,8 @@ func newAuth(nodeName string, client kubernetes.Interface, config kubeletconfig.
 }
 
 // AuthenticateRequest authenticates a request. If authentication succeeds, it waits until the
-// kubelet has received the node's pods from the API server, the timeout expires, or the client
-// cancels the request.
+// kubelet has received the node's pods from the API server. It stops waiting if the timeout expires
+// or the client cancels the request.
 func (a *waitingAuth) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
 	a.headers.Apply(req)
 	resp, ok, err := a.AuthInterface.AuthenticateRequest(req)

@@ -44,8 +44,8 @@ type Reserve struct {
 }
 
 // ReserveOf computes this machine's reserve. Disk is a fraction of the size of dir's file system.
-// dir need not exist yet. The kubelet does not start if Disk exceeds the size of the file system
-// that contains its own directory, so dir must be the kubelet's directory.
+// dir need not exist yet. It must be the kubelet's directory, because the kubelet does not start if
+// Disk exceeds the size of that directory's file system.
 func ReserveOf(dir string) (Reserve, error) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -97,7 +97,7 @@ func evictionHard() map[string]string {
 }
 
 // pullMargin is the fraction of a disk that pulls leave free in addition to the kubelet's eviction
-// thresholds, so that a pull does not cause evictions.
+// thresholds. It prevents pulls from causing evictions.
 const pullMargin = 0.01
 
 // PullReserve returns the disk space that image pulls leave free: the threshold at which the

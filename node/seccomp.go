@@ -15,9 +15,9 @@ import (
 )
 
 // BuildProfile is the name of the seccomp profile for builds (seccompProfile.localhostProfile). The
-// profile exists on every node. It is the default profile for containers with SYS_ADMIN in their
-// own user namespace, with two changes: it omits system calls that builds do not need, and adds
-// pivot_root, which is required to start nested containers.
+// profile exists on every node. It is based on the default profile for containers with SYS_ADMIN in
+// their own user namespace. It omits system calls that builds do not need, and adds pivot_root,
+// which is required to start nested containers.
 const BuildProfile = "slipway/build.json"
 
 // writeProfiles writes the seccomp profiles to the directory where the kubelet looks for them.

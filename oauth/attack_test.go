@@ -321,8 +321,8 @@ func TestErrorsDoNotRevealExistingClients(t *testing.T) {
 		"demo", "nobody", "openshift-browser-client", "system:serviceaccount:myproject:proxy", "system:serviceaccount:myproject:broken",
 		"system:serviceaccount:myproject:nobody", "system:serviceaccount:nowhere:proxy", "", strings.Repeat("c", 10_000),
 	}
-	// plain returns the status, headers and body of a response. It omits the data that links and
-	// the query of the Location header repeat from the request.
+	// plain returns the status, headers and body of a response. It truncates the body and the
+	// Location header at the first question mark, because the queries in them repeat the request.
 	plain := func(got response) string {
 		location, _, _ := strings.Cut(got.Header.Get("Location"), "?")
 		for _, name := range []string{"Date", "Set-Cookie", "Location", "Content-Length"} {

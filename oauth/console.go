@@ -61,9 +61,9 @@ func (s *Server) userOf(ctx context.Context, secret string) (*userv1.User, error
 	return user, nil
 }
 
-// LogOut deletes an access token. It also ends all sessions of two users, so that their next login
-// requires a password: the token's user, and the user whose session cookie the request contains. A
-// token that does not exist is not an error.
+// LogOut deletes an access token. It also ends all sessions of the token's user and of the user
+// whose session cookie the request contains. Their next login then requires a password. A token
+// that does not exist is not an error.
 func (s *Server) LogOut(w http.ResponseWriter, r *http.Request, secret string) error {
 	login := s.current.Load().login
 	user, err := s.userOf(r.Context(), secret)

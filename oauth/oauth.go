@@ -4,8 +4,8 @@
 // It is a feature of the API server: handlers for public paths such as /oauth/authorize and /login,
 // a bearer token authenticator, and an authorizer that enforces token scopes. Its objects are in
 // the API groups user.openshift.io and oauth.openshift.io. The package implements the OAuth flows
-// itself instead of using a library, because OpenShift's challenges, redirects and stored token
-// names are part of the interface, and there are only two grant types.
+// without a library, because OpenShift's challenges, redirects and stored token names are part of
+// the interface. In addition, there are only two grant types.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, 4.1.4; RFC 6749, RFC 7636, RFC 8414.
 package oauth

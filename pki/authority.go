@@ -67,7 +67,7 @@ func (i *issuer) checkAuthority(files Pair) error {
 	cert, certErr := readCertificate(files.Cert)
 	key, keyErr := readKey(files.Key)
 	if errors.Is(certErr, fs.ErrNotExist) && !i.hasLeaf(files) {
-		return nil // a first start, possibly an interrupted one: nothing depends on the authority yet
+		return nil // the first start has not completed, so nothing depends on the authority yet
 	}
 	remedy := fmt.Sprintf("restore %q and %q from a backup, or remove the directory %q to create new credentials "+
 		"(every kubeconfig and token in use then becomes invalid)", files.Cert, files.Key, i.spec.Dir)
@@ -137,8 +137,8 @@ func (i *issuer) serves(cert *x509.Certificate, key crypto.Signer) bool {
 }
 
 // ensureServiceCA writes the CA bundle that verifies services' certificates: first the signer's
-// certificate, then the unexpired certificates of earlier signers, because certificates that
-// earlier signers issued might still be in use.
+// certificate, then the unexpired certificates of earlier signers. Certificates that earlier
+// signers issued might still be in use.
 func (i *issuer) ensureServiceCA() error {
 	signer := i.authorities[i.credentials.ServiceSigner.Cert].cert
 	bundle := encodePEM("CERTIFICATE", signer.Raw)

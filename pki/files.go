@@ -35,7 +35,7 @@ type Files struct {
 	// EtcdServer is etcd's serving certificate for clients, and its client and serving certificate
 	// for peers.
 	EtcdServer Pair
-	// EtcdClient is the API server's client certificate for etcd. It can also be used by etcdctl.
+	// EtcdClient is the API server's client certificate for etcd. etcdctl can use it too.
 	EtcdClient Pair
 	// ServiceAccountKey signs service account tokens. ServiceAccountPublicKey verifies them.
 	ServiceAccountKey, ServiceAccountPublicKey string

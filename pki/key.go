@@ -149,7 +149,7 @@ func writeKey(file keyFile, encoded []byte) error {
 }
 
 // generateKey generates an RSA key for tokens, or a P-256 key for certificates. It also returns the
-// key as PEM. P-256 is used for certificates because it is faster: generating an RSA key takes 100
+// key as PEM. P-256 is used for certificates because it is faster. Generating an RSA key takes 100
 // ms, a host has over 20 keys, and every TLS handshake with an RSA key takes longer.
 func generateKey(signsTokens bool) (crypto.Signer, []byte, error) {
 	if signsTokens {

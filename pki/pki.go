@@ -14,7 +14,7 @@
 // with its certificate.
 //
 // A renewed certificate keeps its key, unless Spec.ReplaceKeys is set. In both cases, a certificate
-// file and its key file match at all times, even after a kill or a power failure: a new pair is
+// file and its key file match at all times, even after a kill or a power failure. A new pair is
 // complete before a single rename puts it in place (pair.go).
 package pki
 

@@ -65,10 +65,10 @@ func upload(file string) string {
 	return path.Join(before, uploadsDir, id)
 }
 
-// lastWrite returns the time when a client last wrote to an upload. It returns the zero time if
-// only the modification times of the upload's files show this time. Only file storage records the
-// time. For other storage, if the upload is older than this process, lastWrite returns the time at
-// which this process started.
+// lastWrite returns the time when a client last wrote to an upload, according to c.uploads. If no
+// write is recorded, the result depends on the storage. For file storage, it is the zero time,
+// because the modification times of the upload's files then show the last write. For other storage,
+// it is the time at which this process started. Without c.uploads, lastWrite returns the zero time.
 func (c *collection) lastWrite(id string) time.Time {
 	if c.uploads == nil {
 		return time.Time{}

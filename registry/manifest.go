@@ -36,8 +36,8 @@ func (s *store) readManifest(w http.ResponseWriter, r *http.Request) {
 
 // putManifest stores a manifest in a repository under a tag or a digest, and sends the response.
 // Unlike distribution, it records the manifest's subject and supports digests with algorithms other
-// than sha256: the content is stored under its sha256 digest, and a link with the other digest
-// refers to it. Distribution does the same for layers.
+// than sha256. It stores the content under its sha256 digest, and adds a link with the other
+// digest. Distribution does the same for layers.
 func (s *store) putManifest(w http.ResponseWriter, r *http.Request, repository, reference string,
 	manifest []byte) {
 	id := digest.FromBytes(manifest)

@@ -12,10 +12,10 @@ import (
 	"github.com/slipway-platform/slipway/apigroup/image/record"
 )
 
-// addParts adds a pushed manifest's layers and configuration to an image stream's repository, if
-// they are missing from the repository and clients can pull them from the stream. Clients do not
-// push content that the registry already serves, even if the content is in another repository or
-// registry. Distribution reports parts that are still missing.
+// addParts adds a pushed manifest's layers and configuration to an image stream's repository. It
+// adds a part if the part is missing from the repository and clients can pull it from the stream.
+// Clients do not push content that the registry already serves, even if the content is in another
+// repository or registry. Distribution reports parts that are still missing.
 func (s *server) addParts(r *http.Request, store *store, t target, manifest []byte) error {
 	if store.readOnly {
 		return nil

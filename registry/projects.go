@@ -22,8 +22,8 @@ import (
 )
 
 // When a project is deleted, its content in the registry is removed. A file for each project
-// records the UID of the project's namespace, so that a new project never receives the content of a
-// deleted project with the same name.
+// records the UID of the project's namespace. As a result, a new project never receives the content
+// of a deleted project with the same name.
 
 // projectsDir contains one file for each project, named after the project. The file contains the
 // UID of the project's namespace.
@@ -199,8 +199,8 @@ func (s *server) repositoryOf(reference string) string {
 	return parsed.Repository
 }
 
-// adopt moves an image that a stream uses from a project that is being removed to the stream's
-// repository.
+// adopt moves an image from a project that is being removed to the repository of the stream that
+// uses the image.
 func (s *server) adopt(ctx context.Context, store *store, to string, event imagev1.TagEvent,
 	projects map[string]bool) error {
 	from := s.repositoryOf(event.DockerImageReference)

@@ -7,7 +7,7 @@ import (
 	"github.com/opencontainers/go-digest"
 )
 
-// promises contains the repository blobs that a push relies on until its manifest arrives: either
+// promises contains the repository blobs that a push relies on until its manifest arrives. Either
 // the registry has reported that the blobs exist, or the client has uploaded them. Garbage
 // collection keeps them for uploadAge. The zero value is empty.
 type promises struct {

@@ -47,8 +47,8 @@ func (s *server) pullManifest(w http.ResponseWriter, r *http.Request, store *sto
 	s.pullThrough(w, r, t, at)
 }
 
-// pullUnknown serves a manifest that the stream does not contain: an image that is being pushed, or
-// an image's referrer, which is in this registry or in the image's registry.
+// pullUnknown serves a manifest that the stream does not contain. The manifest belongs to an image
+// that is being pushed, or to an image's referrer in this registry or in the image's registry.
 func (s *server) pullUnknown(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	id, err := digest.Parse(t.reference)
 	if err != nil {
@@ -171,13 +171,13 @@ func (s *server) client(r *http.Request, t target, at source,
 }
 
 // maxReturns is the maximum number of times that a request can return to this registry. A few
-// returns are legitimate, because a stream can refer, under another address, to a stream in this
-// registry that refers to another registry.
+// returns are legitimate: a stream can refer to another stream in this registry by an address that
+// the registry does not recognize. That stream can then refer to another registry.
 const maxReturns = 3
 
-// isLoop reports whether a request has passed through this registry too often. If a stream refers
-// to this registry by an address that the registry does not recognize, each pull from the stream
-// would cause another pull from the same stream, in an endless loop.
+// isLoop reports whether a request has passed through this registry too often. A stream can refer
+// to this registry by an address that the registry does not recognize. Each pull from the stream
+// would then cause another pull from the same stream, in an endless loop.
 func (s *server) isLoop(r *http.Request) bool {
 	return strings.Count(strings.Join(r.Header.Values("Via"), ","), s.name) >= maxReturns
 }

@@ -9,9 +9,9 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// pullReferrers serves the referrers of an image in a stream: the referrers that were pushed to
-// this registry and, for an image in another registry, the referrers in the other registry. It
-// caches the location of the other registry's referrers for later requests.
+// pullReferrers serves the referrers of an image in a stream. These are the referrers that were
+// pushed to this registry and, for an image in another registry, the referrers in the other
+// registry. It caches the location of the other registry's referrers for later requests.
 func (s *server) pullReferrers(w http.ResponseWriter, r *http.Request, store *store, t target) {
 	image := t
 	image.reference = t.digest

@@ -168,9 +168,9 @@ func targetOf(r *http.Request) (target, error) {
 	return t.in(name)
 }
 
-// noRoute returns the error for a path that the protocol does not define. If the path contains a
-// reference that is neither a tag nor a digest, the error reports that the manifest is unknown or
-// that the tag is invalid.
+// noRoute returns the error for a path that the protocol does not define. A manifest's path
+// contains a tag or a digest. If it contains neither, the error reports an invalid tag for a push,
+// and an unknown manifest for other requests.
 func noRoute(r *http.Request) error {
 	_, reference, isManifest := strings.Cut(r.URL.Path, "/manifests/")
 	switch {

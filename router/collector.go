@@ -18,8 +18,9 @@ import (
 )
 
 // column maps one of HAProxy's statistics to a metric. index is the column in the CSV output. rows
-// lists the kinds of rows that have the metric: F for frontends, b for backends without server
-// metrics, B for backends with server metrics, S for servers.
+// lists the kinds of rows that have the metric: F for frontends, S for servers, and b or B for
+// backends. The servers of a b backend have no metrics, and the servers of a B backend have
+// metrics.
 type column struct {
 	index            int
 	name, rows, help string

@@ -22,9 +22,12 @@ import (
 )
 
 // defaultCertificate returns the certificate and key for hosts without their own certificate. The
-// sources, in order of precedence, are DEFAULT_CERTIFICATE, the file at DEFAULT_CERTIFICATE_PATH,
-// tls.crt and tls.key in DEFAULT_CERTIFICATE_DIR, and a self-signed certificate, which is generated
-// once and stored in a file.
+// sources, in order of precedence, are
+//
+//   - DEFAULT_CERTIFICATE,
+//   - the file at DEFAULT_CERTIFICATE_PATH,
+//   - tls.crt and tls.key in DEFAULT_CERTIFICATE_DIR, and
+//   - a self-signed certificate, which is generated once and stored in a file.
 func defaultCertificate(s environment.Settings, file string) ([]byte, error) {
 	text, dir := []byte(s.Text("DEFAULT_CERTIFICATE")), s.Text("DEFAULT_CERTIFICATE_DIR")
 	switch path := s.Text("DEFAULT_CERTIFICATE_PATH"); {

@@ -25,8 +25,8 @@ const (
 )
 
 // serveAll serves requests on a listener until ctx is done. If ROUTER_METRICS_TLS_CERT_FILE is set,
-// it serves TLS, and serves only health checks over connections without TLS, so that passwords and
-// tokens are never sent in plain text.
+// it serves TLS. Over connections without TLS, it then serves only health checks, so that passwords
+// and tokens are never sent in plain text.
 func serveAll(ctx context.Context, s environment.Settings, listener net.Listener,
 	handler http.Handler) error {
 	certificate, key := s.Text("ROUTER_METRICS_TLS_CERT_FILE"), s.Text("ROUTER_METRICS_TLS_KEY_FILE")

@@ -102,7 +102,7 @@ func TestMetricsRequirePermission(t *testing.T) {
 	}
 }
 
-// running represents a HAProxy process that responds and serves its statistics on a socket.
+// running represents an HAProxy process that responds and serves its statistics on a socket.
 type running struct{ page string }
 
 func (running) Alive() error           { return nil }

@@ -1,6 +1,6 @@
 // Package router implements the router at the edge of the cluster. The router watches routes and
-// the endpoints of their services, decides which routes it serves, runs HAProxy to serve these
-// routes, and writes its decisions to the route status.
+// the endpoints of their services, and decides which routes it serves. It runs HAProxy to serve
+// these routes, and writes its decisions to the route status.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, sections on routers and routes.
 package router
@@ -166,9 +166,9 @@ func (s *session) reloaded(write, reload time.Duration) {
 	s.Report("")
 }
 
-// unready returns the reason why the router must not receive requests: the router is stopping, or
-// it does not yet serve all routes that existed at its start. If the router is ready, unready
-// returns "".
+// unready returns the reason why the router must not receive requests. Either the router is
+// stopping, or it does not yet serve all routes that existed at its start. If the router is ready,
+// unready returns "".
 func (s *session) unready() string {
 	first := int(s.first.Load())
 	switch {

@@ -83,8 +83,8 @@ func TestRoutersWithSameNameAndHostWriteOnce(t *testing.T) {
 	}
 }
 
-// answering returns decisions whose API server responds to writes with a status code and the route
-// of the request. count receives the number of writes.
+// answering returns decisions with a fake API server. The server responds to each write with the
+// given status code and the route in the request. count receives the number of writes.
 func answering(t *testing.T, code *int, count *int) *decisions {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		*count++

@@ -43,11 +43,11 @@ type view struct {
 	woken   chan struct{} // receives a value after a change
 	mu      sync.Mutex
 	pending changes
-	missed  map[string]miss // missed events by resource
+	missed  map[string]miss // last watch errors by resource
 }
 
-// changes describes the changes since the last configuration: whether routes or other inputs to the
-// route decisions have changed, and which services or endpoints have changed.
+// changes describes the changes since the last configuration. It specifies whether routes or other
+// inputs to the route decisions have changed, and which services or endpoints have changed.
 type changes struct {
 	routes   bool
 	services map[model.ServiceUnitKey]bool

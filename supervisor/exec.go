@@ -33,8 +33,8 @@ func Exec(path string, args, env []string) error {
 	return nil
 }
 
-// Reexec is like Exec but starts the same program again. The supervisor delays the restart of a
-// process that has exited, but does not notice a Reexec.
+// Reexec is like Exec but starts the same program again. Unlike the restart of a process that has
+// exited, which the supervisor delays, it takes effect immediately.
 func Reexec() error {
 	// Clear the close-on-exec flag, which Reporter has set.
 	if _, err := unix.FcntlInt(ReportDescriptor, unix.F_SETFD, 0); err != nil {

@@ -143,8 +143,7 @@ func (s *Supervisor) runOnce(ctx context.Context, p Process) error {
 	stopWaiting()
 	<-readyDone
 	// The pipe already contains all events from the process. Reading has a deadline, because a
-	// program that the process started can keep the other end of the pipe open for as long as the
-	// program runs.
+	// program that the process started can keep the other end of the pipe open while it runs.
 	_ = reports.SetReadDeadline(time.Now().Add(lastReportsTimeout))
 	<-reportsDone
 	return s.endReason(p.Name, err)

@@ -15,9 +15,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/eventually"
 )
 
-// The program is a copy, because the kernel keeps pages that other processes have mapped. The copy
-// is on a disk, because the kernel would also keep the pages of a tmpfs. The copy is written to the
-// disk, because the kernel does not release pages that it has not written yet.
+// The test runs a copy of a program, because the kernel keeps pages that other processes have
+// mapped. The copy is on a disk, because the kernel would also keep the pages of a tmpfs. The test
+// syncs the copy, because the kernel does not release pages that are not on the disk yet.
 func TestProgramOfReadyProcessIsReleased(t *testing.T) {
 	original, err := exec.LookPath("sleep")
 	if err != nil {

@@ -21,8 +21,8 @@ const ServiceAuthority = "openshift.io/ServiceAuthority"
 // namespace does not have the ConfigMap yet, the pod starts without the file.
 func AuthorityFeature(configMap, key string) apiserver.Feature {
 	return apiserver.Feature{Admission: []apiserver.Admission{{
-		// The plugin must run after ServiceAccount, which adds the volume and precedes
-		// NodeRestriction.
+		// The plugin must run after ServiceAccount, which adds the volume. ServiceAccount precedes
+		// NodeRestriction in the plugin order.
 		Name: ServiceAuthority, Before: "NodeRestriction",
 		New: func(io.Reader) (admission.Interface, error) {
 			return &authority{admission.NewHandler(admission.Create), configMap, key}, nil

@@ -6,7 +6,7 @@ import corev1 "k8s.io/api/core/v1"
 // kernel allows 100,000 mounts per mount namespace (fs.mount-max). When the node reaches that
 // number, it cannot start any more pods. Long before that, pods start slowly, because the kubelet
 // and containerd read the whole mount list for each pod. A node has at most 250 pods by default,
-// and each pod also has a sandbox.
+// and the sandbox of each pod requires further mounts.
 const maxMounts = 380
 
 // mountsOf returns the number of mounts that a pod requires on its node: one for each container's

@@ -14,7 +14,7 @@ import (
 
 var reference = regexp.MustCompile(`\$\$|\$\(([^)]*)\)`)
 
-// expand works like kube.ExpandReferences, which this layer must not import.
+// expand works like kube.ExpandReferences, which this package must not import.
 func expand(text string, value func(string) string) string {
 	return reference.ReplaceAllStringFunc(text, func(match string) string {
 		if match == "$$" {

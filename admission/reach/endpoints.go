@@ -36,7 +36,8 @@ func (e *endpoints) ValidateInitialization() error {
 }
 
 // Validate rejects platform addresses from users who are not allowed to create
-// endpoints/restricted. It accepts an update that keeps all addresses, ports and managers.
+// endpoints/restricted. It accepts an update that changes neither the addresses and ports nor the
+// manager.
 func (e *endpoints) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" {
 		return nil

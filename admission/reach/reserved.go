@@ -115,8 +115,8 @@ func (p *plugin) ValidateInitialization() error {
 	return p.err
 }
 
-// ready waits until the node cache has synced, because the plugins would accept node addresses with
-// an incomplete cache.
+// ready waits until the node cache has synced, because the plugins would accept the addresses of
+// nodes that are missing from the cache.
 func (p *plugin) ready(a admission.Attributes) error {
 	if !p.WaitForReady() {
 		return admission.NewForbidden(a, fmt.Errorf("the node cache is not ready; try again"))

@@ -129,7 +129,7 @@ func (p *plugin) ValidateInitialization() error {
 	return p.err
 }
 
-// Admit rejects a service that Validate would reject, before the service causes writes to etcd:
+// Admit rejects a service that Validate would reject, before the service causes writes to etcd.
 // Kubernetes allocates node ports between Admit and Validate, and each allocation is a write. Admit
 // does not reserve anything.
 func (p *plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {

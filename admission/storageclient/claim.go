@@ -40,7 +40,7 @@ func (p *plugin) checkClaim(ctx context.Context, old, object runtime.Object) err
 
 // ownsClaim reports whether the driver owns a claim: the claim's provisioner annotation, class or
 // volume identifies the driver. The annotation is sufficient, because the class might no longer
-// exist. The driver can also own a claim that is bound to another driver's volume: if it was
+// exist. The driver can also own a claim that is bound to another driver's volume. If it was
 // provisioning a volume for the claim at that time, it must delete its own volume.
 func (p *plugin) ownsClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	for _, name := range provisionerAnnotations {

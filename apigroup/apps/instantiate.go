@@ -121,10 +121,10 @@ func (i *instantiate) incrementVersion(ctx context.Context, dc *appsv1.Deploymen
 	return updated, err
 }
 
-// startVersion increments dc's latest version if it is still latest, the version that the request
-// is based on. If a controller has already started a deployment, startVersion changes nothing. If
-// another user's request has started one, it returns a conflict, because each accepted request
-// starts its own deployment.
+// startVersion increments dc's latest version if it still equals latest, the version that the
+// request is based on. If a controller has already started a deployment, startVersion changes
+// nothing. If another user's request has started a deployment, it returns a conflict, because each
+// accepted request starts its own deployment.
 func startVersion(dc *appsv1.DeploymentConfig, latest int64) error {
 	details := dc.Status.Details
 	switch {

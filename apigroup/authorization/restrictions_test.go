@@ -43,9 +43,10 @@ func TestValidateRestriction(t *testing.T) {
 	}
 }
 
-// restrictedProject returns a plugin for a cluster whose `shop` project allows the user alice,
-// users with the label team=shop, members of the staff group, the staff group itself, the project's
-// `robot` service account, and service accounts of the `tools` project.
+// restrictedProject returns a plugin for a cluster with a `shop` project. The project allows the
+// user alice, users with the label team=shop, members of the staff group, and the staff group
+// itself. It also allows its own `robot` service account and the service accounts of the `tools`
+// project.
 func restrictedProject() *restrict {
 	restriction := func(name string, spec authorizationv1.RoleBindingRestrictionSpec) *authorizationv1.RoleBindingRestriction {
 		return &authorizationv1.RoleBindingRestriction{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: spec}

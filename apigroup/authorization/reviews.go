@@ -118,8 +118,8 @@ func newLocalSubjectAccess(deps apiserver.Deps) (rest.Storage, error) {
 }
 
 // mayReview rejects a review of another subject if the user is allowed to review only their own
-// permissions (see personal), or if only the user:check-access scope allows the request. That scope
-// permits only reviews of the token's own user.
+// permissions (see personal). It also rejects the review if only the user:check-access scope allows
+// the request. That scope permits only reviews of the token's own user.
 func mayReview(ctx context.Context, decider authorizer.Authorizer, resource, namespace, name string, groups []string) error {
 	self, ok := request.UserFrom(ctx)
 	if !ok || name == "" && len(groups) == 0 {

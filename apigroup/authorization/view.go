@@ -30,8 +30,8 @@ type client[R, L any] interface {
 }
 
 // view serves an RBAC resource (type R, list type L) as an OpenShift resource (type O). It sends
-// every request to the RBAC API as the request's user, so the API's checks apply: users cannot
-// grant permissions that they do not have.
+// every request to the RBAC API as the request's user. Therefore, the API's checks apply: users
+// cannot grant permissions that they do not have.
 type view[O apiserver.Object, R apiserver.Object, L runtime.Object] struct {
 	rest.TableConvertor
 	loopback   *clientrest.Config
@@ -91,7 +91,7 @@ func (v *view[O, R, L]) Get(ctx context.Context, name string, options *metav1.Ge
 	return v.from(object), nil
 }
 
-// List returns the RBAC objects that options select in OpenShift's format.
+// List returns the RBAC objects that options select, in OpenShift's format.
 func (v *view[O, R, L]) List(ctx context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
 	rbac, err := v.client(ctx)
 	if err != nil {

@@ -22,8 +22,9 @@ type answerer struct {
 	Groups []string `json:"groups,omitempty"`
 }
 
-// recordAnswers records the user whose request answers a pipeline's inputs. Requests cannot change
-// this record, because an input can be restricted to certain users.
+// recordAnswers records the user whose request answers a pipeline's inputs. It discards the
+// request's own changes to this record. Otherwise, users could bypass the restriction of an input
+// to certain users.
 func recordAnswers(ctx context.Context, build, old *buildv1.Build) {
 	for name := range build.Annotations {
 		if strings.HasPrefix(name, answererPrefix) {

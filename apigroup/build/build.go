@@ -61,7 +61,7 @@ func Feature(rules Rules, jenkins *Jenkins) apiserver.Feature {
 }
 
 // buildConfigs serves the buildconfigs resource. As in OpenShift 3, it has no status subresource,
-// so an update can also change the status. However, the last version never decreases.
+// so an update can also change the status. However, an update cannot decrease the last version.
 func buildConfigs(rules Rules) apiserver.Served {
 	type config = *buildv1.BuildConfig
 	check := validator{rules}

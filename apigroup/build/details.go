@@ -94,9 +94,9 @@ func isPodOf(userInfo user.Info, build *buildv1.Build, pod *corev1.Pod) bool {
 	return userInfo.GetName() == serviceaccount.MakeUsername(build.Namespace, account) && len(uid) == 1 && uid[0] == string(pod.UID)
 }
 
-// pipelineAnnotations maps the annotations that a pipeline's pod reports to their maximum sizes in
-// bytes. As in Jenkins, the annotations contain the stages (at most about five hundred), the inputs
-// that the pipeline is waiting for, and the test results.
+// pipelineAnnotations contains the annotations that a pipeline's pod can report, and their maximum
+// sizes in bytes. As in Jenkins, the annotations contain the stages (at most about five hundred),
+// the inputs that the pipeline is waiting for, and the test results.
 var pipelineAnnotations = map[string]int{
 	buildv1.BuildJenkinsStatusJSONAnnotation:          128 << 10,
 	"openshift.io/jenkins-pending-input-actions-json": 64 << 10,

@@ -41,8 +41,8 @@ func (*webHooks) ConnectMethods() []string { return []string{http.MethodPost} }
 // maxCallBytes is the maximum size of a webhook call's body, in bytes.
 const maxCallBytes = 4 << 20
 
-// Connect returns a handler that responds with the receipt of the new build, or with a status if it
-// ignores the call.
+// Connect returns a handler that responds with the receipt of the new build. If the handler ignores
+// the call, it responds with a Status that contains the reason.
 func (h *webHooks) Connect(ctx context.Context, name string, _ runtime.Object, responder rest.Responder) (http.Handler, error) {
 	secret, kind, ok := parsePath(ctx)
 	read := webhook.Readers()[kind]

@@ -116,8 +116,8 @@ func checkStartable(config *buildv1.BuildConfig, req *buildv1.BuildRequest) erro
 
 // checkOptions rejects options for strategies other than the build's. It accepts empty options,
 // because 4.x clients always send the options of both strategies. It also rejects variables that
-// refer to secrets or config maps: the build would read them for a user who might only be allowed
-// to start builds.
+// refer to secrets or config maps. Otherwise, the build would read them for a user who might only
+// be allowed to start builds.
 func checkOptions(strategy *buildv1.BuildStrategy, req *buildv1.BuildRequest) error {
 	docker, source := req.DockerStrategyOptions, req.SourceStrategyOptions
 	variables := req.Env

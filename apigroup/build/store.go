@@ -45,9 +45,9 @@ func (s buildStore) build(ctx context.Context, name string) (*buildv1.Build, err
 	return object.(*buildv1.Build), nil
 }
 
-// images returns a function that looks up the image streams that a configuration's builds can use:
-// the streams in its project, and the streams in other projects that its service account can pull
-// from. For any other stream, the function returns nil.
+// images returns a function that looks up the image streams that a configuration's builds can use.
+// These are the streams in its project, and the streams in other projects that its service account
+// can pull from. For any other stream, the function returns nil.
 func (s buildStore) images(ctx context.Context, config *buildv1.BuildConfig) instantiate.Images {
 	streams := s.deps.Stores[imagev1.Resource("imagestreams")]
 	return instantiate.Images(pull.Once(func(namespace, name string) (*imagev1.ImageStream, error) {
@@ -66,8 +66,8 @@ func (s buildStore) images(ctx context.Context, config *buildv1.BuildConfig) ins
 }
 
 // mayPull reports whether a configuration's builds can pull from an image stream. It checks the
-// service account, not the user who starts the build, because triggers and webhooks have no user,
-// and the build uses the service account's credentials.
+// service account, not the user who starts the build. The reason is that triggers and webhooks have
+// no user, and the build uses the service account's credentials.
 func (s buildStore) mayPull(ctx context.Context, config *buildv1.BuildConfig, namespace, stream string) (bool, error) {
 	if namespace == config.Namespace {
 		return true, nil
@@ -87,8 +87,8 @@ func (s buildStore) replace(ctx context.Context, resource string, object apiserv
 	return err
 }
 
-// create sends a request to the API server to create a build, so that the image policy, quotas and
-// the administrator's webhooks apply to the build.
+// create sends a request to the API server to create a build. Therefore, the image policy, quotas
+// and the administrator's webhooks apply to the build.
 func (s buildStore) create(ctx context.Context, build *buildv1.Build) (*buildv1.Build, error) {
 	client, err := buildclient.NewForConfig(s.deps.Loopback)
 	if err != nil {

@@ -41,8 +41,8 @@ func importPorts(insecure bool) []string {
 }
 
 // streamPorts returns the default ports of a stream's registry. As in OpenShift 3.11, a registry
-// that is allowed with TLS is also allowed for insecure tags and streams, because they use TLS if
-// the registry supports it.
+// that is allowed with TLS is also allowed for insecure tags and streams. The reason is that they
+// use TLS if the registry supports it.
 func streamPorts(insecure bool) []string {
 	if insecure {
 		return []string{securePort, insecurePort}

@@ -57,7 +57,7 @@ func (f fetcher) session(insecure bool) *registryclient.Session {
 }
 
 // image fetches an image. If from refers to an index, image fetches the image for the preferred
-// platform or, if the import mode is PreserveOriginal, the index and all its images.
+// platform. With the import mode PreserveOriginal, it fetches the index and all its images instead.
 func (f fetcher) image(ctx context.Context, from string, policy imagev1.TagImportPolicy, preferred platform) (*imagev1.Image, []imagev1.Image, error) {
 	reference, err := record.ParseReference(from)
 	if err != nil {

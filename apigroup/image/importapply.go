@@ -68,7 +68,7 @@ func (i *imports) apply(ctx context.Context, desired *imagev1.ImageStreamImport,
 }
 
 // checkTarget returns an error if the results of an import cannot be stored. An import with a UID
-// and a generation applies only to that version of the stream: if the stream has changed during the
+// and a generation applies only to that version of the stream. If the stream has changed during the
 // import, the error is a conflict. Any other import creates a stream that does not exist (nil),
 // unless the project does not exist or is being deleted.
 func (i *imports) checkTarget(ctx context.Context, desired *imagev1.ImageStreamImport, stream *imagev1.ImageStream) error {
@@ -100,7 +100,7 @@ func (i *imports) keepImages(ctx context.Context, results []result, dryRun []str
 		for _, image := range slices.Concat(r.children, []imagev1.Image{*r.image}) {
 			err := i.keep(ctx, &image, dryRun)
 			if apierrors.IsForbidden(err) {
-				return err // unwrapped, because the server maps the error by its type
+				return err // unwrapped: the server derives the HTTP status from the error's type
 			}
 			if err != nil {
 				return fmt.Errorf("store image %q: %w", image.Name, err)

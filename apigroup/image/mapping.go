@@ -145,8 +145,8 @@ func (m *mappings) recordOf(ctx context.Context, mapping *imagev1.ImageStreamMap
 	return &imagev1.Image{DockerImageReference: claimed.DockerImageReference}, nil
 }
 
-// mayRead reports whether the user is allowed to read an image through a stream: the mapping's
-// stream, or another stream that the user can pull from.
+// mayRead reports whether the user is allowed to read an image through the mapping's stream, or
+// through another stream that the user can pull from.
 func (m *mappings) mayRead(ctx context.Context, mapping *imagev1.ImageStreamMapping, image *imagev1.Image) (bool, error) {
 	in := func(namespace, name string) (bool, error) {
 		stream, err := m.stream(request.WithNamespace(ctx, namespace), name)
@@ -240,8 +240,8 @@ func (m *mappings) writesImages(ctx context.Context) bool {
 
 // verify returns a copy of an image that contains only the pull spec and the fields that the
 // image's manifest and configuration prove. Ordinary users must not set labels, annotations,
-// signatures or metadata, because these fields determine whether an image can run and whether the
-// registry keeps its layers.
+// signatures or metadata. This restriction is necessary because these fields determine whether an
+// image can run and whether the registry keeps its layers.
 func verify(claimed *imagev1.Image) (*imagev1.Image, error) {
 	manifest := []byte(claimed.DockerImageManifest)
 	content := record.Content{MediaType: record.TypeOf(manifest), Manifest: manifest}

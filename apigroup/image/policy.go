@@ -143,14 +143,14 @@ type naming struct {
 	// it. always means that these names can refer to any of the project's image streams.
 	local, always bool
 	// readable reports whether the result is allowed to disclose an image stream of another
-	// project. It is nil if the result is not returned to the user: a rule that rejects an image
-	// rejects it for all users.
+	// project. It is nil when execution rules are evaluated: they apply to all users, and the
+	// result is not returned.
 	readable func(namespace, stream string) (bool, error)
 }
 
-// resolve looks up a reference in the image streams. It returns the pull spec, including the
-// digest, of the image that the reference refers to, or "" if the streams do not contain the image.
-// local means that the name refers to this image only in this project.
+// resolve looks up a reference in the image streams. It returns the pull spec of the image,
+// including the digest, or "" if the streams do not contain the image. local means that the name
+// refers to this image only in this project.
 func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.ObjectReference, by naming) (reference string, local bool, err error) {
 	if of.Kind != dockerKind {
 		reference, err = p.resolveKind(ctx, a, of, by)
@@ -175,7 +175,7 @@ func (p *policy) resolve(ctx context.Context, a admission.Attributes, of corev1.
 	}
 	parsed, err := record.ParseReference(of.Name)
 	if err != nil || parsed.Digest != "" {
-		return "", false, nil // the kubelet reports the error
+		return "", false, nil // a digest needs no resolution, and the kubelet reports errors
 	}
 	namespace, streamName, _ := strings.Cut(parsed.Repository, "/")
 	stream, err := p.readableStream(ctx, a, namespace, streamName, by)

@@ -154,8 +154,8 @@ func targetOf(stream *imagev1.ImageStream, from *corev1.ObjectReference) (namesp
 	return namespace, name, rest
 }
 
-// read returns the stream namespace/name, to which a stream in project refers. It returns nil if
-// the stream does not exist or if the user cannot pull from it.
+// read returns the stream namespace/name, which a stream in the given project refers to. It returns
+// nil if the stream does not exist or if the user cannot pull from it.
 func (s *streams) read(ctx context.Context, namespace, name, project string) *imagev1.ImageStream {
 	if namespace != project && !s.may(ctx, namespace, name) {
 		return nil

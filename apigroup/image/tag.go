@@ -58,8 +58,8 @@ func (*streamTags) GetSingularName() string { return "imagestreamtag" }
 // ShortNames implements rest.ShortNamesProvider.
 func (*streamTags) ShortNames() []string { return []string{"istag"} }
 
-// Get returns a tag with its image. As in OpenShift 3.11, a tag without an image is reported as not
-// found, so that a client can wait until the image has been imported or pushed.
+// Get returns a tag with its image. As in OpenShift 3.11, it returns a not-found error for a tag
+// without an image. A client can therefore wait until the image has been imported or pushed.
 func (t *streamTags) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
 	tag, err := t.find(ctx, name)
 	if err != nil {

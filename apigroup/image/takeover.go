@@ -74,8 +74,8 @@ func (s *streams) checkTaken(ctx context.Context, stream, old *imagev1.ImageStre
 	return problems
 }
 
-// sizedRecords returns the records that contain an image's size: the image's own record or, for an
-// imported index without a size, the records of the index's images.
+// sizedRecords returns the records that contain an image's size. This is the image's own record or,
+// for an imported index without a size, the records of the index's images.
 func sizedRecords(ctx context.Context, id string, read func(context.Context, string) (*imagev1.Image, error)) ([]*imagev1.Image, error) {
 	image, err := read(ctx, id)
 	if err != nil {

@@ -16,15 +16,15 @@ import (
 	"github.com/slipway-platform/slipway/apiserver"
 )
 
-// usagePath is the path of the image usage on the API server. Users need a role that grants access
-// to the path.
+// usagePath is the API server path that serves the image usage. Users need a role that grants
+// access to the path.
 const usagePath = "/slipway/image-usage"
 
 // usageTimeout is the timeout for collecting the usage.
 const usageTimeout = 30 * time.Second
 
 // usageView returns the handler for image usage. The handler processes one request at a time,
-// because a response describes all images.
+// because each request reads all images.
 func usageView(deps apiserver.Deps) (apiserver.Handler, error) {
 	images, err := imageclient.NewForConfig(deps.Loopback)
 	if err != nil {

@@ -82,8 +82,8 @@ func bareImage(event imagev1.TagEvent) imagev1.Image {
 }
 
 // keep stores an image's record for the request's project. If the record exists, keep adds missing
-// content, but only from a record that contains a manifest or comes from the registry that stores
-// the image.
+// content. It does so only if the new record contains a manifest or comes from the registry that
+// stores the image.
 func (v view) keep(ctx context.Context, image *imagev1.Image, dryRun []string) error {
 	project := request.NamespaceValue(ctx)
 	ctx = context.WithValue(request.WithNamespace(ctx, ""), completion{}, true)

@@ -25,8 +25,8 @@ const (
 	firstInterval = 5 * time.Second
 	// readTimeout is the timeout for reading metrics from one node.
 	readTimeout = 10 * time.Second
-	// maxReading is the maximum size of a reading, in bytes. The reading of 250 pods with two
-	// containers each has a size of 250 KB.
+	// maxReading is the maximum size of a reading, in bytes. A reading of 250 pods, each with two
+	// containers, has a size of 250 KB.
 	maxReading = 16 << 20
 	// concurrency is the maximum number of nodes from which metrics are read at the same time.
 	concurrency = 20

@@ -1,4 +1,4 @@
-// Package network serves the API group network.openshift.io, which contains the objects of
+// Package network serves the API group network.openshift.io. The group contains the objects of
 // OpenShift 3's software-defined network: cluster networks, host subnets, and the network IDs and
 // egress firewalls of projects.
 //

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/controller"
 )
 
-// Controller creates a project's missing service accounts for builds and deployments, binds the
-// service accounts to their roles, and removes Slipway's finalizer from projects that are being
+// Controller creates a project's missing service accounts for builds and deployments, and binds the
+// service accounts to their roles. It removes Slipway's finalizer from projects that are being
 // deleted.
 //
 // Source: OpenShift 3.11 Cluster Administration, 9.4 (managed service accounts and their roles) and

@@ -35,8 +35,8 @@ func (v viewers) any(subjects []subject) bool {
 // index maps subjects to the namespaces that they are allowed to see. The cost of a list therefore
 // depends on the number of namespaces visible to the user, not on the total number of namespaces.
 // The index also sends changes to watchers. Each change has a higher version than the previous
-// change, and at least the resourceVersion of the object that caused it, so clients can use the
-// version as a resourceVersion.
+// change, and at least the resourceVersion of the object that caused it. Clients can therefore use
+// the version as a resourceVersion.
 type index struct {
 	mutex             sync.Mutex
 	namespaces        map[string]*entry

@@ -74,8 +74,8 @@ func commonNames() []string {
 
 // nameCheck is the slipway.io/ProjectName admission plugin. It rejects requests for projects that
 // are named like a top-level domain. If a project named com contained a service named example, all
-// pods would resolve example.com to that service, because a pod's resolver first looks up
-// example.com.svc.cluster.local.
+// pods would resolve example.com to that service. The reason is that a pod's resolver first looks
+// up example.com.svc.cluster.local.
 type nameCheck struct {
 	*admission.Handler
 	allowed []string

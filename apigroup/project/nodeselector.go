@@ -75,9 +75,9 @@ func (n *nodeSelector) Validate(_ context.Context, a admission.Attributes, _ adm
 	return err
 }
 
-// selectorOf returns a request's pod and the project's node selector: the selector in the project's
-// annotation, even if it is empty, or otherwise the cluster's selector. It rejects a pod whose
-// selector contains a different value for any key of the project's selector.
+// selectorOf returns a request's pod and the project's node selector. This is the selector in the
+// project's annotation, even if it is empty, or otherwise the cluster's selector. It rejects a pod
+// whose selector contains a different value for any key of the project's selector.
 func (n *nodeSelector) selectorOf(a admission.Attributes) (*corev1.Pod, map[string]string, error) {
 	if a.GetResource().GroupResource() != corev1.Resource("pods") || a.GetSubresource() != "" {
 		return nil, nil, nil

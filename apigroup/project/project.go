@@ -64,8 +64,8 @@ func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 	}, nil
 }
 
-// inItself sets the namespace of a request for a single project to the project's name, so that the
-// roles of the project's members apply, as they do for namespaces.
+// inItself sets the namespace of a request for a single project to the project's name. As a result,
+// the roles of the project's members apply, as they do for namespaces.
 func inItself(info *request.RequestInfo) {
 	if info.APIGroup == projectv1.GroupName && info.Resource == "projects" && info.Name != "" {
 		info.Namespace = info.Name

@@ -22,8 +22,8 @@ import (
 )
 
 // projects is the projects resource: the namespaces visible to a user. A change to a project is
-// authorized in the project, and then sent as a change to its namespace through the API server, so
-// that namespace admission also applies.
+// authorized in the project. It is then sent as a change to its namespace through the API server,
+// so that namespace admission also applies.
 type projects struct {
 	apiserver.Unstored[*projectv1.Project]
 	rest.TableConvertor
@@ -56,7 +56,7 @@ func newProjects(observer *observer, visibility *visibility, client kubernetes.I
 // NewList creates an empty list.
 func (p *projects) NewList() runtime.Object { return &projectv1.ProjectList{} }
 
-// ShortNames returns no short names, because `oc project` is a command of the client.
+// ShortNames implements rest.ShortNamesProvider. Projects have no short names.
 func (p *projects) ShortNames() []string { return nil }
 
 // Get returns a project. The request is authorized in the project's namespace, so the project's

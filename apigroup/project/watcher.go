@@ -25,8 +25,8 @@ const watchBuffer = 256
 
 // watch starts a watch. If initial is set, the watch first sends all existing projects and then, if
 // bookmark is set, a bookmark. Otherwise, it first sends the changes since the given version. If
-// the version is too old, or is newer than this server's index, for example because another master
-// returned it, watch returns an error whose reason is Expired.
+// the version is too old, watch returns an error whose reason is Expired. The same applies to a
+// version that is newer than this server's index, for example because another master returned it.
 func (i *index) watch(v view, version uint64, initial, bookmark bool) (*watcher, error) {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()

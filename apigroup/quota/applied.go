@@ -96,7 +96,7 @@ func (a *applied) namespace(ctx context.Context) (*corev1.Namespace, error) {
 	}
 	namespace, err := a.namespaces.Get(name)
 	if err != nil {
-		return nil, err // unwrapped, because the server maps the error by its type
+		return nil, err // unwrapped: the server derives the HTTP status from the error's type
 	}
 	return namespace, nil
 }

@@ -38,7 +38,8 @@ type quotaPlugin struct {
 	// evaluator evaluates cluster quotas. local evaluates the limits on image streams in a
 	// project's ResourceQuotas.
 	evaluator, local resourcequota.Evaluator
-	// registry and ignored determine how the usage of objects is evaluated.
+	// registry contains Kubernetes' evaluators and the evaluator for image streams. ignored lists
+	// the resources that quotas ignore.
 	registry quota.Registry
 	ignored  map[schema.GroupResource]struct{}
 }
@@ -124,9 +125,9 @@ func (c *quotaPlugin) Validate(ctx context.Context, a admission.Attributes, _ ad
 	return nil
 }
 
-// handled returns the parts of a request that quotas count, with their maximum usage: the request
-// itself, and the creation of an image stream that the request causes. A status update, for
-// example, has no countable parts.
+// handled returns the parts of a request that quotas count, with their maximum usage. The parts are
+// the request itself, and the creation of an image stream that the request causes. A status update,
+// for example, has no countable parts.
 func (c *quotaPlugin) handled(ctx context.Context, ledger *ledger, a admission.Attributes) (parts []admission.Attributes, uses corev1.ResourceList, err error) {
 	all := []admission.Attributes{a}
 	stream, err := ledger.createdStream(ctx, a)

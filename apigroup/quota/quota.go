@@ -1,5 +1,6 @@
-// Package quota serves the API group quota.openshift.io: cluster quotas, which apply to several
-// projects selected by labels or annotations, and the view of these quotas in a project.
+// Package quota serves the API group quota.openshift.io. The group contains cluster quotas, which
+// apply to several projects selected by labels or annotations, and a project's view of these
+// quotas.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapter 18. The wire types are
 // defined in github.com/openshift/api/quota/v1.

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// createdStream returns the name of the image stream that a request creates as a side effect,
-// because the request imports an image into, or adds a tag to, a stream that does not exist. It
-// returns "" for other requests.
+// createdStream returns the name of the image stream that a request creates as a side effect. A
+// request creates a stream if it imports an image into, or adds a tag to, a stream that does not
+// exist. createdStream returns "" for other requests.
 func (l *ledger) createdStream(ctx context.Context, a admission.Attributes) (string, error) {
 	name := ""
 	switch object := a.GetObject().(type) {

@@ -57,7 +57,7 @@ func (e *evaluator) all(ctx context.Context) ([]*scc.Constraints, error) {
 
 // usable returns the constraints that at least one of the subjects is allowed to use in the
 // namespace. A subject is allowed to use a constraint if the constraint lists the user or one of
-// the user's groups, or if a role grants the subject the `use` verb.
+// the user's groups. A role can also grant the subject the `use` verb.
 func (e *evaluator) usable(ctx context.Context, constraints []*scc.Constraints, namespace string, subjects []user.Info) []*scc.Constraints {
 	return slices.DeleteFunc(slices.Clone(constraints), func(c *scc.Constraints) bool {
 		return !slices.ContainsFunc(subjects, func(subject user.Info) bool { return e.mayUse(ctx, c, namespace, subject) })
@@ -87,7 +87,7 @@ func (e *evaluator) mayUse(ctx context.Context, c *scc.Constraints, namespace st
 	return slices.ContainsFunc(subject.GetGroups(), func(group string) bool { return slices.Contains(c.Groups, group) })
 }
 
-// decide evaluates the constraints that the subjects are allowed to use against a new pod.
+// decide evaluates a new pod against the constraints that the subjects are allowed to use.
 func (e *evaluator) decide(ctx context.Context, namespace string, pod *corev1.Pod, path *field.Path,
 	subjects []user.Info) (scc.Decision, error) {
 	constraints, ns, err := e.candidates(ctx, namespace, subjects)

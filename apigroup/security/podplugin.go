@@ -17,9 +17,9 @@ import (
 )
 
 // podPlugin is the admission plugin that checks pods. It evaluates the constraints that the user
-// and the pod's service account are allowed to use, and completes the pod with the first constraint
-// that accepts it. It rejects a pod that no constraint accepts. A constraint must also accept later
-// changes to a pod.
+// and the pod's service account are allowed to use. The first constraint that accepts the pod also
+// completes it. The plugin rejects a pod that no constraint accepts. A constraint must also accept
+// later changes to a pod.
 type podPlugin struct {
 	*admission.Handler
 	evaluator *evaluator

@@ -81,9 +81,9 @@ func parseLabels(text string) (labels, error) {
 // count returns the number of labels.
 func (l labels) count() *big.Int { return new(big.Int).Binomial(int64(l.top), int64(l.categories)) }
 
-// at returns the label with the given number in the combinatorial number system: the highest
-// category is the largest c for which the binomial coefficient of c and the number of categories is
-// at most the remainder.
+// at returns the label with the given number in the combinatorial number system. In each step, the
+// category is the largest c for which the binomial coefficient of c and categories does not exceed
+// remainder.
 func (l labels) at(number int) string {
 	remainder := big.NewInt(int64(number))
 	var names []string

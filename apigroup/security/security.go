@@ -1,6 +1,6 @@
-// Package security serves the API group security.openshift.io, checks pods against security context
-// constraints, and allocates the user ID, group ID and SELinux label ranges of namespaces, which
-// the constraints use.
+// Package security serves the API group security.openshift.io and checks pods against security
+// context constraints. It also allocates each namespace's ranges of user IDs, group IDs and SELinux
+// labels, which the constraints use.
 //
 // Package scc evaluates constraints. Source: OpenShift Container Platform 3.9 Architecture, 4.2.5,
 // and 3.11 Cluster Administration, chapter 15.

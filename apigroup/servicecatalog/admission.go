@@ -40,8 +40,8 @@ func newDefaultPlan(c *catalog) *defaultPlan {
 	return &defaultPlan{admission.NewHandler(admission.Create, admission.Update), c}
 }
 
-// Admit sets the plan. If a class does not exist yet, has no plan or has several plans, Admit
-// returns an error, because no plan can be chosen for the instance.
+// Admit sets the plan. If the instance's class does not exist yet or does not have exactly one
+// plan, Admit returns an error.
 func (d *defaultPlan) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	instance, ok := a.GetObject().(*v1beta1.ServiceInstance)
 	if !ok || !of(a, "serviceinstances") || instance.DeletionTimestamp != nil {

@@ -27,7 +27,7 @@ type class struct {
 	planUpdatable                  bool
 }
 
-// plan contains the fields of a plan of either kind that the admission plugins read.
+// plan holds the fields that the admission plugins read from a plan of either kind.
 type plan struct {
 	name, externalName, externalID string
 	updatable                      *bool // nil if the class decides

@@ -15,7 +15,7 @@ import (
 )
 
 // deletion is the delete strategy for objects that also exist at a broker. It records the user who
-// deletes the object, because the catalog sends this user to the broker.
+// deletes the object, because the catalog sends this user's identity to the broker.
 type deletion struct {
 	rest.RESTDeleteStrategy
 	record func(runtime.Object, *authenticationv1.UserInfo)
@@ -23,9 +23,9 @@ type deletion struct {
 
 var _ rest.RESTGracefulDeleteStrategy = deletion{}
 
-// controllers is the prefix of the user names of Kubernetes' controllers. They delete objects after
-// a user has deleted the project or the owner. The controllers often lack the permissions that a
-// broker requires.
+// controllers is the prefix of the user names of Kubernetes' controllers, which delete objects
+// after a user has deleted the project or the owner. Controllers are not recorded, because they
+// often lack the permissions that a broker requires.
 const controllers = serviceaccount.ServiceAccountUsernamePrefix + metav1.NamespaceSystem + serviceaccount.ServiceAccountUsernameSeparator
 
 // CheckGracefulDelete records the user. Objects have no grace period.

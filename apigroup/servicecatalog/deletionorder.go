@@ -18,16 +18,17 @@ import (
 )
 
 const (
-	// namespaceController is the user who deletes the objects in a deleted project.
+	// namespaceController is the user name of the controller that deletes the objects in a deleted
+	// project.
 	namespaceController = controllers + "namespace-controller"
 	// keptPeriod is how long the brokers of a deleted project are kept. After that, the catalog
 	// abandons instances whose broker does not respond, for example because it ran in the project.
 	keptPeriod = 10 * time.Minute
 )
 
-// deletionOrder is the admission plugin that keeps the ServiceBrokers of a deleted project, with
-// their classes, plans and credentials, until the instances have been deleted at their brokers. The
-// namespace controller repeats a rejected deletion.
+// deletionOrder is the admission plugin that keeps the ServiceBrokers of a deleted project until
+// the instances have been deleted at their brokers. It also keeps the brokers' classes, plans and
+// credentials. The namespace controller repeats a rejected deletion.
 type deletionOrder struct {
 	*admission.Handler
 	// list returns a resource's objects in a project from this server's cache.

@@ -159,8 +159,8 @@ func validatePlanReference(p *v1beta1.PlanReference, at *field.Path) (errs field
 	return errs
 }
 
-// maxSources is the maximum number of parameter secrets and of transforms for a binding's secret.
-// The number is limited because the catalog reads a secret for each of them.
+// maxSources is the maximum number of parameter secrets, and the maximum number of transforms for a
+// binding's secret. The numbers are limited because the catalog reads a secret for each of them.
 const maxSources = 100
 
 func validateParameters(parameters *runtime.RawExtension, from []v1beta1.ParametersFromSource, at *field.Path) (errs field.ErrorList) {

@@ -35,7 +35,7 @@ const (
 func Feature() apiserver.Feature {
 	catalog := &catalog{}
 	return apiserver.Feature{
-		// The plugins are created before the stores exist. They use them only when they serve
+		// The plugins are created before the stores exist. They use the stores only when they serve
 		// requests.
 		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 			catalog.stores = deps.Stores

@@ -13,7 +13,7 @@ import (
 // uniqueID is the admission plugin that rejects an instance with the same external ID as another
 // instance in any project. A broker would treat both instances as the same instance. A user who can
 // view a project can see its instance IDs. Without this check, that user could create an instance
-// with such an ID in another project, and use it to bind or delete the original instance.
+// with that ID in another project, and then bind or delete the original instance.
 type uniqueID struct {
 	*admission.Handler
 	catalog *catalog

@@ -59,9 +59,9 @@ func (p *presets) of(ctx context.Context, namespace string, pod *corev1.Pod) ([]
 
 // injection is the PodPreset admission plugin. It adds presets to new pods, except pods that
 // Slipway creates itself, such as build pods. The programs in those pods have permissions that
-// users do not have, and a user's environment variables or files could cause the programs to
-// disclose or misuse these permissions. For all other pods with a preset, the admission plugin for
-// security context constraints ignores the permissions of the pod's author.
+// users do not have. A user's environment variables or files could cause the programs to disclose
+// or misuse these permissions. For all other pods with a preset, the admission plugin for security
+// context constraints ignores the permissions of the pod's author.
 type injection struct {
 	*admission.Handler
 	presets *presets

@@ -37,7 +37,7 @@ func Feature(rules Rules) apiserver.Feature {
 			Definitions:  v1alpha1.GetOpenAPIDefinitions,
 			Resources:    []apiserver.Served{podPresets(rules)},
 		}},
-		// The plugin is created before the stores exist. It reads them only when it serves
+		// The plugin is created before the stores exist. It reads the stores only when it serves
 		// requests.
 		Hooks: func(deps apiserver.Deps) (apiserver.Hooks, error) {
 			presets.stores = deps.Stores

@@ -64,8 +64,8 @@ type key struct {
 	Name, Parameter, Variable string
 	// DisplayName and Description describe the template parameter.
 	DisplayName, Description string
-	// Value is the parameter's default value. From is the expression that generates the default
-	// value.
+	// Value is the parameter's default value. From is the pattern, such as [a-z]{8}, from which the
+	// template generates the default value.
 	Value, From string
 }
 

@@ -26,8 +26,8 @@ type setting struct {
 	// builds' environment variable. Secret is the key in the application's secret, or "".
 	Name, Variable, Build, Secret string
 	DisplayName, Description      string
-	// Value is the parameter's default value. From is the expression that generates the default
-	// value.
+	// Value is the parameter's default value. From is the pattern, such as [a-z]{8}, from which the
+	// template generates the default value.
 	Value, From string
 }
 

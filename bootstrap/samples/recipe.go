@@ -22,7 +22,8 @@ const Archive = "rootfs.tar"
 func (i *Image) WriteRecipe(dir string) error {
 	copies, err := i.writeRoot(filepath.Join(dir, "root"))
 	for _, directory := range i.Writable {
-		if err == nil && strings.HasPrefix(directory, "/run/") { // Debian's tools leave /run empty
+		// Add directories below /run, because Debian's tools leave /run empty.
+		if err == nil && strings.HasPrefix(directory, "/run/") {
 			copies = true
 			err = writeDirectory(filepath.Join(dir, "root", directory))
 		}

@@ -190,7 +190,7 @@ func TestTemplatesUseAllTheirParameters(t *testing.T) {
 // metric matches a metric name with its labels, or a function name with its opening parenthesis.
 var metric = regexp.MustCompile(`\b[a-z]+(?:_[a-z]+)+\b(\{[^}]*\}|\()?`)
 
-// Tenants' services can expose metrics with any name. If an alert rule trusted such a metric, a
+// Tenants' services can expose metrics with any name. If an alerting rule trusted such a metric, a
 // tenant could trigger or suppress the alert.
 func TestAlertsTrustOnlyMetricsOfPlatform(t *testing.T) {
 	template := objects[templatev1.Template](t, "Template")["prometheus-persistent"]

@@ -63,8 +63,9 @@ func (i *Image) Unpack(ctx context.Context, file, mirror string) error {
 	return os.Rename(part, file)
 }
 
-// unpackArguments returns mmdebstrap's arguments. dpkg unpacks the packages but does not configure
-// them, so the image contains no package management. The hook replaces the configuration step.
+// unpackArguments returns mmdebstrap's arguments. mmdebstrap extracts the packages but does not
+// configure them, so the image requires no package manager. The hook replaces the configuration
+// step.
 func (i *Image) unpackArguments(hook, file, mirror string) []string {
 	arguments := []string{
 		"--quiet", "--mode=root", "--format=tar", "--variant=extract", "--aptopt=Acquire::Retries \"5\"",

@@ -97,9 +97,9 @@ func (e *Engine) Close() error {
 	return errors.Join(errs...)
 }
 
-// Prune deletes layers and sources that have been unused for maxAge, and then the least recently
-// used layers and sources until the total size of the rest is at most maxBytes. If sources is true,
-// it also deletes all local sources.
+// Prune deletes layers and sources that have been unused for maxAge. It then deletes the least
+// recently used layers and sources until the total size of the rest is at most maxBytes. If sources
+// is true, Prune also deletes all local sources.
 func (e *Engine) Prune(ctx context.Context, maxAge time.Duration, maxBytes int64, sources bool) error {
 	passes := [][]client.PruneOption{{client.WithKeepOpt(maxAge, 0, 0, 0)}, {client.WithKeepOpt(0, 0, maxBytes, 0)}}
 	if sources {

@@ -19,7 +19,7 @@ type Limit struct {
 	// DefaultMemory. The limit is necessary because go-git keeps the server's references and
 	// deltified objects in memory.
 	Memory uint64
-	// SilenceTimeout is the maximum time that a source may take to send more data. 0 means
+	// SilenceTimeout is the maximum time for which a source may send no data. 0 means
 	// DefaultSilenceTimeout.
 	SilenceTimeout time.Duration
 

@@ -65,8 +65,9 @@ func (b *broker) bindingRequest(r *http.Request) (rec *record, id, user string, 
 }
 
 // bindValues returns a binding's parameters. If the bundle is no longer offered, bindValues cannot
-// check the parameters. In this case, it rejects all parameters if the bundle uses secrets, because
-// an unchecked parameter could override any variable and make Ansible disclose the secrets.
+// check the parameters. In this case, it rejects all parameters if the bundle uses secrets.
+// Otherwise, an unchecked parameter could override any variable and make Ansible disclose the
+// secrets.
 func (b *broker) bindValues(r *http.Request, rec *record, body request) (map[string]any, error) {
 	bundle, err := b.bundle(r.Context(), rec.Service)
 	if err != nil {

@@ -84,9 +84,9 @@ func (b *broker) release(ctx context.Context, project, name string) error {
 	return nil
 }
 
-// sweepHeld deletes the role bindings of instances that will not be deprovisioned: instances
-// without a record, and instances in a project that is being deleted if their ServiceInstance no
-// longer exists, for example because it was abandoned.
+// sweepHeld deletes the role bindings of instances that will not be deprovisioned because they have
+// no record. It also deletes the role binding if the project is being deleted and the
+// ServiceInstance no longer exists, for example because it was abandoned.
 func (b *broker) sweepHeld(ctx context.Context) error {
 	bindings, err := b.kube.RbacV1().RoleBindings("").List(ctx, metav1.ListOptions{LabelSelector: heldLabel})
 	if err != nil {

@@ -95,7 +95,7 @@ func (b *bundle) source(plan *plan) source {
 
 // permitted returns the name of the request's originator. It returns an error if the originator
 // lacks any of the bundle's permissions in a project. In a project that is being deleted, no
-// permissions are required, because users may have already lost their roles, and bundles only
+// permissions are required, because users might have already lost their roles, and bundles only
 // delete instances there.
 func (b *broker) permitted(r *http.Request, project string) (name string, err error) {
 	user, err := osbserver.Originator(r, b.authorizer)

@@ -18,14 +18,14 @@ import (
 // polls from the platform continue and complete the operations.
 const sweepInterval = time.Minute
 
-// firstRetry is half the delay after the first failed import. The delay doubles after each failure,
-// up to sweepInterval. An import fails, for example, if the API server is still starting.
+// firstRetry is the initial value of the delay between import attempts. Each failure doubles the
+// delay, up to sweepInterval. An import fails, for example, if the API server is still starting.
 const firstRetry = time.Second
 
 // importTimeout is the maximum duration of an import from all registries.
 const importTimeout = 5 * time.Minute
 
-// sandboxLabel marks sandboxes.
+// sandboxLabel is the label of sandboxes.
 const sandboxLabel = "slipway.openshift.io/ansible-sandbox"
 
 // startSweeping calls sweep periodically until the API server shuts down.

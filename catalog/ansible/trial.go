@@ -64,8 +64,8 @@ func (t Trial) Run(ctx context.Context) error {
 		return err
 	}
 	op := rec.Operation
-	// Unlike a sandbox, the project has no sandboxLabel: sweep would delete it, because the broker
-	// does not store a record of the trial.
+	// Unlike a sandbox, the project has no sandboxLabel. Otherwise, sweep would delete the project,
+	// because the broker does not store a record of the trial.
 	_, err = b.kube.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: op.Name}}, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("create project %q: %w", op.Name, err)

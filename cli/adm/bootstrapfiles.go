@@ -22,7 +22,7 @@ import (
 	"github.com/slipway-platform/slipway/oauth/page"
 )
 
-// newBootstrapFiles returns the `oc adm create-*` commands, which write the default policy, the
+// newBootstrapFiles returns the `oc adm create-*` commands. They write the default policy, the
 // default project template and the default OAuth pages, so that an administrator can customize
 // them.
 func newBootstrapFiles(streams genericiooptions.IOStreams) []*cobra.Command {

@@ -16,8 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/cli/objects"
 )
 
-// hostAccess returns an error if no SCC allows the service account of the pods in desired to run
-// pods that use their host's network or ports. As in OpenShift 3, it is called only for a dry run,
+// hostAccess returns an error if the pods in desired use their host's network or ports, but no SCC
+// allows this for their service account. As in OpenShift 3, it is called only for a dry run,
 // because the actual installation grants this permission.
 func (i *installation) hostAccess(ctx context.Context, namespace string, desired []runtime.Object) error {
 	template := templateOf(desired)

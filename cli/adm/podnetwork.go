@@ -162,7 +162,7 @@ func (n *podNetwork) run(ctx context.Context) error {
 
 // apply requests a network change for a project and waits until the control plane has completed it.
 func (n *podNetwork) apply(ctx context.Context, project string) error {
-	// The patch contains only the annotation, because the server validates the requested change.
+	// Send only the annotation. The server validates the requested change.
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, networkv1.ChangePodNetworkAnnotation, n.change)
 	if _, err := n.client.Resource(netNamespaces()).Patch(ctx, project, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		return err

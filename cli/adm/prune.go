@@ -58,8 +58,8 @@ type pruning struct {
 
 // limits determines which objects are kept.
 type limits struct {
-	complete, failed int           // number of each configuration's objects to keep
-	younger          time.Duration // keep objects that are younger
+	complete, failed int           // number of objects to keep per configuration
+	younger          time.Duration // keep objects that are younger than this
 	orphans          bool          // also prune objects whose configuration no longer exists
 }
 

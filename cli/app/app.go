@@ -197,8 +197,8 @@ func (o *newApp) plan(ctx context.Context, finder *newapp.Finder) (*newapp.Plan,
 		}
 		count := len(o.request.Components)
 		o.request.Components = slices.DeleteFunc(o.request.Components, func(c newapp.Component) bool { return c.From == "" && c.Source == unread.URL })
-		// If there is no component for only the URL, the URL is the value of --code or the source
-		// for a builder. A template cannot replace it there.
+		// If the URL is not a component of its own, it is the value of --code or a builder's
+		// source. A template can replace neither.
 		if len(o.request.Components) == count {
 			return nil, fmt.Errorf("%s is a template: use oc new-app -f %[1]s", unread.URL)
 		}

@@ -26,8 +26,8 @@ func (o *newApp) checkSecrets() error {
 }
 
 // label adds an app label, whose value is the application's name, to a template's object labels. It
-// does nothing if --labels is set, if the template or one of its objects already has an app label,
-// or if the name is not a valid label value.
+// does nothing if --labels is set, or if the name is not a valid label value. It also does nothing
+// if the template or one of its objects already has an app label.
 func (o *newApp) label(template *templatev1.Template) error {
 	const app = "app"
 	name := o.request.Name

@@ -94,7 +94,7 @@ func encodePEM(kind string, der []byte) []byte {
 }
 
 // readAuthorities reads CA certificates from all paths and concatenates them. flag is the flag that
-// specifies the paths. It is part of the errors.
+// specifies the paths. Error messages contain it.
 func readAuthorities(flag string, paths []string) ([]byte, error) {
 	var all [][]byte
 	for _, path := range paths {

@@ -27,8 +27,8 @@ type options struct {
 	command                    []string
 	environment                []string // NAME=VALUE sets a variable, NAME- removes it
 	terminal, input            bool
-	// root is nil to keep the pod's user, true to run as root, and false to run as any other user.
-	// user is a UID. If it is negative, the debug pod keeps the pod's user.
+	// root is nil to keep the pod's user, true to run as root, and false to run as a user other
+	// than root. user is a UID. If it is negative, the debug pod keeps the pod's user.
 	root *bool
 	user int64
 
@@ -80,7 +80,7 @@ func (w *options) of(object runtime.Object, resource string) (pod *corev1.Pod, o
 
 // name returns a unique name for the debug pod of an object.
 func name(of string) string {
-	const maximum = 50 // leaves space for the suffix, because the name is also the host name
+	const maximum = 50 // with the suffix, the name must be a valid host name
 	if len(of) > maximum {
 		of = of[:maximum]
 	}

@@ -42,9 +42,8 @@ func (c *Client) Rollback(object runtime.Object, annotations map[string]string, 
 }
 
 // Target returns the deployment config and the version that "oc rollback NAME" restores. If name is
-// a deployment config, the version is the requested version or, for 0, the version of the newest
-// complete deployment before the latest one. Otherwise, name is a deployment, and version is
-// ignored.
+// a deployment config, Target returns the requested version. Version 0 stands for the newest
+// complete deployment before the latest one. If name is a deployment instead, version is ignored.
 func (c *Client) Target(ctx context.Context, namespace, name string, version int64) (config string, deployment int64, err error) {
 	dc, err := c.apps.DeploymentConfigs(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -151,8 +150,8 @@ func (c *Client) deployable(ctx context.Context, namespace, name string, retry b
 	case rc != nil || dc.Status.LatestVersion == 0:
 		return dc, nil
 	}
-	// The latest deployment alone is not sufficient, because it is not created until the
-	// deployments that it cancels have ended.
+	// Check all deployments, because the latest deployment is not created until the deployments
+	// that it cancels have ended.
 	all, err := c.deployments(ctx, namespace, name)
 	if err != nil {
 		return nil, err

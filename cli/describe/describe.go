@@ -120,8 +120,8 @@ func Object(ctx context.Context, client dynamic.Interface, server string, object
 	return p.align()
 }
 
-// page contains the text of a description. Its columns are separated by tabs, which align replaces
-// with spaces at the end.
+// page contains the text of a description. Tabs separate the columns until the text is complete.
+// align then replaces them with spaces.
 type page struct {
 	ctx    context.Context
 	client dynamic.Interface

@@ -219,8 +219,8 @@ func externalIPs(ctx context.Context, env *environment) (problems []problem, err
 	return problems, nil
 }
 
-// allowed reports whether one of the networks contains the address in text, unless a network with
-// the prefix ! also contains it.
+// allowed reports whether one of the networks contains the address in text. It returns false if a
+// network with the prefix ! also contains the address.
 func allowed(text string, networks []string) bool {
 	address, err := netip.ParseAddr(text)
 	if err != nil {

@@ -3,5 +3,5 @@
 // their sizes and references.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, chapters 14 and 19. Flags,
-// headings and columns match those of OpenShift 3.11's client.
+// headings and columns match OpenShift 3.11's client.
 package image

@@ -102,8 +102,8 @@ func (i *imageImport) again(tag *imagev1.TagReference) imagev1.ImageImportSpec {
 }
 
 // followed resolves a tag that follows other tags of the stream, and returns the last tag in the
-// chain. It returns nil if a tag does not exist or has no source, and an error if the chain is a
-// cycle or contains a tag of another stream.
+// chain. It returns nil if a tag does not exist or has no source. It returns an error if the chain
+// is a cycle or contains a tag of another stream.
 func followed(stream *imagev1.ImageStream, name string) (*imagev1.TagReference, error) {
 	seen := map[string]bool{}
 	for !seen[name] {

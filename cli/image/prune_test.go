@@ -192,8 +192,8 @@ func TestPruneKeepsImagesWithinLimits(t *testing.T) {
 	}
 }
 
-// TestReferencedImagesAreKept prunes images once for each object in testdata/users.yaml, which is
-// the only object that refers to image 1.
+// TestReferencedImagesAreKept prunes images once for each object in testdata/users.yaml. In each
+// run, only that object refers to image 1.
 func TestReferencedImagesAreKept(t *testing.T) {
 	objects := objectstest.Load(t, "testdata/users.yaml")
 	if len(objects) < 15 {

@@ -3,9 +3,9 @@
 //
 // kubectl's packages translate their messages during initialization, and the first translation
 // loads a dictionary. The English dictionary translates each message to itself, but loading it
-// takes a third of the client's start time. Go initializes packages whose imports have been
-// initialized in the order of their import paths, so this package is initialized before kubectl's
-// packages.
+// takes a third of the client's start time. Go initializes packages in the order of their import
+// paths, as soon as their own imports are initialized. Therefore, this package is initialized
+// before kubectl's packages.
 package language
 
 import (

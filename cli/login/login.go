@@ -30,7 +30,7 @@ type loginOptions struct {
 
 	paths  *clientcmd.PathOptions
 	config *api.Config // the kubeconfig's content
-	merged *api.Config // config with the clusters and users of this host's administrator
+	merged *api.Config // config, with the clusters and users in the administrator's kubeconfig
 	input  *bufio.Reader
 }
 
@@ -198,8 +198,7 @@ func (o *loginOptions) authenticate(ctx context.Context, cluster *api.Cluster) (
 // candidates returns the credentials in the kubeconfig that can be tried on a server. Without
 // --username, these are the credentials of the current context if the context is for this server.
 // With --username, these are the user's credentials in contexts for this server, and the user's
-// client certificates. The client never sends tokens and passwords for other servers to this
-// server.
+// client certificates. The client never sends tokens or passwords for other servers to this server.
 func (o *loginOptions) candidates(cluster *api.Cluster) (infos []*api.AuthInfo) {
 	if o.user == "" {
 		current := o.config.Contexts[o.config.CurrentContext]
@@ -273,9 +272,9 @@ func (o *loginOptions) credentials(server string) func(realm string) (user, pass
 	}
 }
 
-// chooseProject returns the project for later commands. In order of precedence, this is the value
-// of --namespace, the current project, the project named default, or the first project that the
-// user can access. If the user has no project, chooseProject returns "". As in OpenShift 3, the
+// chooseProject returns the project for later commands. In order of precedence, this is the
+// --namespace project, the current project, the project named default, or the first project that
+// the user can access. If the user has no project, chooseProject returns "". As in OpenShift 3, the
 // login succeeds with a warning if the user is not a member of the --namespace project.
 func (o *loginOptions) chooseProject(projects []string) string {
 	if slices.Contains(projects, o.namespace) {

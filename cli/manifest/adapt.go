@@ -139,8 +139,8 @@ func webhooks(object map[string]any, _ string) string {
 	return note
 }
 
-// customResource copies a schema that applied to all versions to each version. If a definition
-// preserved unknown fields, the new definition also preserves them.
+// customResource adds a schema to each version if the definition has one schema for all versions.
+// If a definition preserved unknown fields, the new definition also preserves them.
 func customResource(object map[string]any, _ string) string {
 	spec, ok := dig(object, "spec")
 	if !ok {

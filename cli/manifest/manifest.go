@@ -41,9 +41,9 @@ func (c Change) String() string {
 
 // Convert converts the objects in JSON or YAML documents from old versions to current versions, and
 // returns the changes. It replaces a list that contains a converted object with separate documents,
-// because clients validate lists against schemas that require fields with defaults. If no object
-// needs conversion, Convert returns the text unchanged. It also does so if it cannot parse the
-// text, because the caller reports a clearer error.
+// because clients reject a list whose objects omit fields with defaults. If no object needs
+// conversion, Convert returns the text unchanged. It also does so if it cannot parse the text,
+// because the caller reports a clearer error.
 func Convert(text []byte) ([]byte, []Change) {
 	var (
 		changes []Change

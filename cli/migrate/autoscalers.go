@@ -51,8 +51,8 @@ func targets() map[metav1.TypeMeta]string {
 	}
 }
 
-// retarget sets an autoscaler's target to its current API version. It reports whether it changed
-// the object.
+// retarget updates the API version in an autoscaler's reference to its target. It reports whether
+// it changed the object.
 func retarget(object *unstructured.Unstructured) (bool, error) {
 	var meta metav1.TypeMeta
 	at := []string{"spec", "scaleTargetRef"}

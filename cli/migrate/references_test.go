@@ -65,8 +65,8 @@ func TestCredentialLocationsAreMapped(t *testing.T) {
 	}
 }
 
-// object parses an object from YAML. If it is a secret, its data is plain text in the YAML, which
-// object encodes.
+// object parses an object from YAML. For a secret, the data in the YAML is plain text, which object
+// encodes in Base64.
 func object(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{}

@@ -191,8 +191,8 @@ func (w *walk) within(info *resource.Info, namespaced bool) bool {
 	return (w.fromKey == "" || key >= w.fromKey) && (w.toKey == "" || key < w.toKey)
 }
 
-// errIgnored is the error for an object that is skipped because it has been deleted or cannot be
-// updated, or because the migration does not support its kind.
+// errIgnored is the error for a skipped object. The object has been deleted or cannot be updated,
+// or the migration does not support its kind.
 var errIgnored = errors.New("object is skipped")
 
 // migrate migrates an object, and reports whether the object has changed. It retries after

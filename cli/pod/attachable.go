@@ -42,8 +42,8 @@ func Register() error {
 		if err != nil {
 			return nil, err
 		}
-		// kubectl does not pass a context to this function, and its own requests in such functions
-		// do not use a context either.
+		// kubectl does not pass a context to functions of this type, and its own functions also
+		// send requests without a context.
 		behind, err := podOwner(context.Background(), client, object)
 		if err != nil {
 			return nil, err

@@ -7,8 +7,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/util"
 )
 
-// NewExec returns the `oc exec` command. As in OpenShift 3, and in contrast to kubectl's command,
-// the command to execute does not have to follow --, and a flag can specify the pod.
+// NewExec returns the `oc exec` command. As in OpenShift 3, the command to execute does not have to
+// follow --, and a flag can specify the pod. kubectl's command allows neither.
 func NewExec(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Command {
 	command := kubectlexec.NewCmdExec(factory, streams)
 	flags := command.Flags()

@@ -114,9 +114,9 @@ func (b *binder) list(ctx context.Context) (all []change, err error) {
 }
 
 // add returns the changed bindings that grant the role to the subjects. In order of precedence,
-// these are the named binding, a binding of the role that already contains all subjects, or a new
-// binding for the missing subjects. As in OpenShift 3, a new binding has the name of the role, with
-// a number if another binding has that name (admin, admin-0).
+// these are the named binding, a binding of the role to all subjects, or a new binding for the
+// missing subjects. As in OpenShift 3, a new binding has the name of the role, with a number if
+// another binding has that name (admin, admin-0).
 func (b *binder) add(ctx context.Context) ([]change, error) {
 	all, err := b.list(ctx)
 	if err != nil {

@@ -96,9 +96,9 @@ func (r *reconcile) apply(ctx context.Context, resource dynamic.ResourceInterfac
 	return err
 }
 
-// merge returns the default constraints with metadata from present, the existing constraints, or
-// nil. It does not use the labels and annotations in present unless additive is true. In that case,
-// it also keeps the existing users, groups and priority.
+// merge returns the default constraints with metadata from the existing constraints. present
+// contains the existing constraints, or is nil. If additive is true, merge also keeps the existing
+// labels, annotations, users, groups and priority.
 func merge(constraints, present *scc.Constraints, additive bool) *scc.Constraints {
 	if present == nil {
 		return constraints

@@ -100,8 +100,8 @@ func (w *whoCan) run(ctx context.Context) error {
 	return nil
 }
 
-// resourceOf returns the resource that a user identifies by its plural, singular or short name,
-// optionally with a subresource, or with a version and a group (hpa.v1.autoscaling). It returns an
+// resourceOf returns the resource that a user identifies by its plural, singular or short name. The
+// name can include a subresource, or a version and a group (hpa.v1.autoscaling). It returns an
 // unknown name unchanged, because a role can refer to a resource that the server does not have.
 func resourceOf(mapper meta.RESTMapper, text string) schema.GroupResource {
 	name, subresource, _ := strings.Cut(text, "/")

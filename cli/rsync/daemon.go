@@ -71,7 +71,8 @@ func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err erro
 	d := daemon{password: rand.Text()}
 	command := []string{"sh", "-c", daemonScript, "rsync-daemon"}
 	for range 8 {
-		// Outgoing connections do not use ports below the ephemeral port range.
+		// Choose ports below the ephemeral port range, because outgoing connections do not use
+		// them.
 		command = append(command, strconv.Itoa(20000+mathrand.IntN(10000)))
 	}
 	in, stdin := io.Pipe()

@@ -26,8 +26,8 @@ func container(directory string) inContainer {
 		command := exec.CommandContext(ctx, words[0], words[1:]...)
 		command.Dir, command.Stdout, command.Stderr = directory, streams.Out, streams.ErrOut
 		if streams.In != nil {
-			// Use a pipe, so that the function returns when the command exits, as on the server,
-			// even if the rest of the input is never read.
+			// Use a pipe, so that the function returns when the command exits, even if the rest of
+			// the input is never read. The server does the same.
 			stdin, err := command.StdinPipe()
 			if err != nil {
 				return err

@@ -11,8 +11,8 @@ import (
 )
 
 // unpacker extracts an archive from a container to a local directory. Because the archive can be
-// malicious, the unpacker does not follow links, does not create links that point outside the
-// directory, and skips entries of other types.
+// malicious, the unpacker neither follows links nor creates links that point outside the directory.
+// It skips entries that are not files, directories or links.
 type unpacker struct {
 	sync *sync
 	root *os.Root

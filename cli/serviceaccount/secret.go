@@ -92,9 +92,8 @@ func newSecretsUnlink(factory util.Factory, streams genericiooptions.IOStreams) 
 	}
 }
 
-// reportUnlinked returns an error if a secret does not exist, or if no secret was linked. The
-// secret that does not exist might still have been linked, so it is unlinked even though there is
-// an error.
+// reportUnlinked returns an error if a secret does not exist, or if no secret was linked. A secret
+// that does not exist can still be linked. In that case, it is unlinked despite the error.
 func reportUnlinked(ctx context.Context, factory util.Factory, streams genericiooptions.IOStreams, args []string, linked bool) error {
 	a, err := accountOf(factory, afterType(args[0]))
 	if err != nil {

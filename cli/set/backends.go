@@ -194,8 +194,8 @@ func backend(kind, name string, weight int32) routev1.RouteTargetReference {
 }
 
 // adjust changes the weight of one backend. If the share is a percentage, it is the backend's share
-// of the combined weight of this backend and the primary backend. For the primary backend, the
-// first alternate backend is used instead. The weights of the two backends then add up to 100, and
+// of the combined weight of this backend and the primary backend. The primary backend is combined
+// with the first alternate backend instead. The weights of the two backends then add up to 100, and
 // the other weights are scaled accordingly.
 func adjust(all []routev1.RouteTargetReference, s share) error {
 	at := slices.IndexFunc(all, func(backend routev1.RouteTargetReference) bool { return backend.Name == s.service })

@@ -48,8 +48,8 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 			util.CheckErr(command.Flags().Set("local", "true"))
 		}
 		changed, skipped := 0, 0
-		// The replacement also supports BuildConfigs. It must be active only while this command
-		// runs, because `oc set image`, which uses the same function, does not support
+		// Replace kubectl's function with a function that also supports BuildConfigs. Restore it
+		// when this command ends, because `oc set image`, which also uses it, does not support
 		// BuildConfigs.
 		update := polymorphichelpers.UpdatePodSpecForObjectFn
 		defer func() { polymorphichelpers.UpdatePodSpecForObjectFn = update }()
@@ -90,12 +90,13 @@ func newEnv(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 	return command
 }
 
-// used replaces the value of the flag after the first call of expectVersion, because the flag
-// applies to a single object.
+// used replaces the value of --resource-version after the first call of expectVersion, because the
+// flag applies to a single object.
 const used = "used"
 
-// expectVersion sets an object's resource version to the value of the flag, unless the flag is
-// empty. As a result, the server rejects the change if the object has a different resource version.
+// expectVersion sets an object's resource version to the value of --resource-version, unless the
+// value is empty. As a result, the server rejects the change if the object has a different resource
+// version.
 func expectVersion(object runtime.Object, version *string) error {
 	if *version == "" {
 		return nil

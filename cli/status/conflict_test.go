@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// builds returns a build config whose output is the image to and whose input is the image from.
+// builds returns a build config. to and from are its output image and its input image.
 func builds(to, from string) (config buildv1.BuildConfig) {
 	config.Namespace, config.Name = "shop", to
 	config.Spec.Output.To = &corev1.ObjectReference{Kind: "ImageStreamTag", Name: to + ":latest"}

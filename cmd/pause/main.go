@@ -5,9 +5,9 @@
 // orphans. pause ignores SIGCHLD, so the kernel reaps each process that exits (wait(2), notes).
 // This requires neither a loop nor memory.
 //
-// pause exits on SIGTERM and SIGINT through the Go runtime's default action, which terminates even
-// process 1 (with exit status 2; other processes exit with 143 and 130). With os/signal, the exit
-// status would be 0, but each pod would require an additional 100 kB and two more threads.
+// pause exits on SIGTERM and SIGINT through the Go runtime's default action. This action terminates
+// even process 1, with exit status 2. Other processes exit with 143 and 130. With os/signal, the
+// exit status would be 0, but each pod would require an additional 100 kB and two more threads.
 package main
 
 import (

@@ -13,8 +13,8 @@ import (
 )
 
 // TestCommandsOfHostToolsHaveCounterparts checks the table of tools in docs/compat.md. The table
-// must list all programs that OpenShift 3's documentation runs on hosts, and the commands that it
-// specifies as replacements must exist.
+// must list all programs that administrators run on hosts according to OpenShift 3's documentation.
+// The commands that replace these programs must exist.
 func TestCommandsOfHostToolsHaveCounterparts(t *testing.T) {
 	content, err := os.ReadFile("../../docs/compat.md")
 	if err != nil {
@@ -56,8 +56,8 @@ func TestCommandsOfHostToolsHaveCounterparts(t *testing.T) {
 	}
 }
 
-// exists reports whether words, such as etcd health --all, are a verb below root and existing flags
-// of this verb.
+// exists reports whether words consist of an existing verb below root and of flags that this verb
+// has, as in etcd health --all.
 func exists(root *cobra.Command, words []string) bool {
 	verb, flags, err := root.Find(words)
 	if err != nil || verb == root {

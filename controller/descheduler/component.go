@@ -32,8 +32,8 @@ func (c *Component) Name() string { return "descheduler" }
 // Notes sets the function that the component calls with the reason why the last pass failed.
 func (c *Component) Notes(note func(text string)) { c.note = note }
 
-// Run deschedules pods until ctx is done. If a pass fails, the failure is noted and logged, and the
-// next pass tries again.
+// Run deschedules pods until ctx is done. If a pass fails, Run logs the error, passes it to the
+// function that Notes has set, and tries again in the next pass.
 func (c *Component) Run(ctx context.Context, ready func()) error {
 	recorder, shutdown := controller.Recorder(ctx, c.Deps.Kube, scheme.Scheme, c.Name())
 	defer shutdown()

@@ -42,9 +42,9 @@ type utilization struct {
 	NumberOfNodes    int                    `json:"numberOfNodes"`
 }
 
-// The OpenShift strategies, in the order in which they run, before lowUtilization. nodeAffinity and
-// antiAffinity evict pods that violate a rule. Then, duplicates and lowUtilization balance the
-// remaining pods.
+// The OpenShift strategies that upstream plugins implement, in the order in which they run.
+// nodeAffinity and antiAffinity evict pods that violate a rule. Then, duplicates and lowUtilization
+// balance the remaining pods.
 const (
 	nodeAffinity = removepodsviolatingnodeaffinity.PluginName
 	antiAffinity = removepodsviolatinginterpodantiaffinity.PluginName

@@ -33,8 +33,8 @@ type utilizationArgs struct {
 	// TargetThresholds defines when pods are evicted from a node: when the requests for at least
 	// one resource exceed the resource's threshold.
 	TargetThresholds api.ResourceThresholds `json:"targetThresholds"`
-	// NumberOfNodes is the number of underutilized nodes that must be exceeded for the strategy to
-	// evict pods.
+	// NumberOfNodes limits the strategy: it evicts pods only if more than this number of nodes are
+	// underutilized.
 	NumberOfNodes int `json:"numberOfNodes"`
 }
 

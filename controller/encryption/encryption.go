@@ -22,9 +22,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The ConfigMap records the version of the encryption configuration that was used to store all
-// objects. Because the ConfigMap is in the same store, the version is also correct after a backup
-// is restored.
+// Namespace, Name and Key identify the ConfigMap entry that records the version of the encryption
+// configuration that all stored objects use. Because the ConfigMap is in the same store, the
+// version is also correct after a backup is restored.
 const (
 	Namespace = "kube-system"
 	Name      = "slipway-encryption"

@@ -153,7 +153,7 @@ func (a *approver) firstCertificate(ctx context.Context, id string, request *cer
 func (a *approver) addresses(ctx context.Context, node, joined string) (addresses []netip.Addr, err error) {
 	address, err := netip.ParseAddr(joined)
 	if err != nil {
-		return nil, nil //nolint:nilerr // no certificate has an address
+		return nil, nil //nolint:nilerr // without a valid address, no certificate may contain one
 	}
 	addresses = append(addresses, address)
 	if !a.dualStack {
@@ -192,7 +192,8 @@ func servingCertificate(node string, addresses []netip.Addr, certificate *x509.C
 
 // isComponent reports whether a certificate request is for a component on a node. The request's
 // subject contains the component's user as the common name and the node as the organizational unit.
-// Because the subject contains the node, the API server can reject the certificate later.
+// Because the subject contains the node, the API server can reject the certificate after the host
+// has been removed.
 func isComponent(node string, host Host, request *certificatesv1.CertificateSigningRequest, certificate *x509.CertificateRequest) bool {
 	subject := certificate.Subject
 	if hasNames(certificate) || !slices.Equal(subject.OrganizationalUnit, []string{userOfNode + node}) {

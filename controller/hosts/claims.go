@@ -71,8 +71,8 @@ func (p *claims) ValidateInitialization() error {
 	return nil
 }
 
-// Validate rejects a request from a joined host's kubelet if the request sets a field to a value
-// that the host may not use, for example another host's address.
+// Validate rejects requests in which a joined host's kubelet sets a field to a forbidden value, for
+// example to another host's address.
 func (p *claims) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	name, ok := strings.CutPrefix(a.GetUserInfo().GetName(), userOfNode)
 	if !ok || name == p.OwnNode || !slices.Contains(a.GetUserInfo().GetGroups(), groupOfNodes) {
@@ -216,7 +216,7 @@ func (p *claims) checkPod(ctx context.Context, node string, a admission.Attribut
 		if pod.Namespace != metav1.NamespaceSystem {
 			return fmt.Errorf("metadata.namespace: the static pods of joined hosts can only be in namespace %s", metav1.NamespaceSystem)
 		}
-		// The scheduler applies the affinity of existing pods to new pods: a term whose topology
+		// The scheduler applies the affinity of existing pods to new pods. A term whose topology
 		// contains all nodes could prevent the placement of every pod in the cluster.
 		if a := pod.Spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
 			return errors.New("spec.affinity: the static pods of joined hosts cannot select other pods")

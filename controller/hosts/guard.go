@@ -74,7 +74,7 @@ func (g *guard) filter(next http.Handler) http.Handler {
 }
 
 // isWatch reports whether a request can start a watch: it has the watch query parameter, or uses a
-// former path such as /api/v1/watch/pods.
+// deprecated path such as /api/v1/watch/pods.
 func isWatch(r *http.Request) bool {
 	return r.URL.Query().Has("watch") || slices.Contains(strings.Split(r.URL.Path, "/"), "watch")
 }
@@ -127,8 +127,8 @@ func nodeOf(cert *x509.Certificate) string {
 // void reports whether a certificate's host has been removed, or has joined again since the
 // certificate was issued.
 //
-// Comparing with the removal time is not sufficient: for a moment after its removal, a host can
-// still request certificates, which are issued later.
+// Comparing the certificate's time with the removal time is not sufficient. For a moment after its
+// removal, a host can still request certificates, which are issued later.
 func (g *guard) void(ctx context.Context, node string, cert *x509.Certificate) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -16,7 +16,7 @@
 // approver approves renewals of the node certificate.
 //
 // The kube-system/slipway-hosts ConfigMap is the register of hosts that have joined. A register
-// entry outlives the host's Node: when a Node is deleted, Controllers records the time, and the API
+// entry outlives the host's Node. When a Node is deleted, Controllers records the time, and the API
 // server rejects certificates that the host obtained before that time.
 package hosts
 

@@ -20,7 +20,7 @@ import (
 )
 
 // Keys in a token's secret. The first four keys are the same as in upstream's bootstrap tokens. The
-// upstream key token-secret is omitted, because it would contain the secret itself.
+// upstream key token-secret is omitted, because it would contain the secret part of the token.
 const (
 	idKey     = "token-id"
 	expiryKey = "expiration"
@@ -163,9 +163,9 @@ func (t Tokens) claim(ctx context.Context, token join.Token, request join.Reques
 }
 
 // approve records that a node's certificate signing request is approved. It returns false if the
-// node has not claimed the token or another request of the node has been approved: a token grants
-// only one certificate to a node. The approval of the same request can be repeated until the host
-// has been removed.
+// node has not claimed the token. It also returns false if another request of the node has been
+// approved, because a token grants only one certificate to a node. The approval of the same request
+// can be repeated until the host has been removed.
 func (t Tokens) approve(ctx context.Context, id, node, request string, removed bool) (approved bool, err error) {
 	err = t.update(ctx, id, func(secret *corev1.Secret) error {
 		nodes := nodesOf(secret)
@@ -206,7 +206,7 @@ func infoOf(secret *corev1.Secret) TokenInfo {
 		ID: string(secret.Data[idKey]), Role: string(secret.Data[roleKey]), Group: string(secret.Data[groupKey]),
 		Node: string(secret.Data[nodeKey]),
 	}
-	// An invalid time is parsed as the zero time, so the token has expired.
+	// An invalid time is parsed as the zero time, so the token is treated as expired.
 	info.Expiry, _ = time.Parse(time.RFC3339, string(secret.Data[expiryKey]))
 	info.Uses, _ = strconv.Atoi(string(secret.Data[usesKey]))
 	info.NoRouter, _ = strconv.ParseBool(string(secret.Data[noRouterKey])) // older tokens lack the key

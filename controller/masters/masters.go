@@ -2,8 +2,8 @@
 // that have caught up to voting members, and removes learners that make no progress.
 //
 // A joining master starts as a learner. It has all data, and losing it does not interrupt the
-// cluster. The number of voters stays odd: the second master stays a standby learner until a third
-// master has caught up, because two voters fail more often than one.
+// cluster. The number of voters stays odd, because two voters fail more often than one. The second
+// master therefore stays a standby learner until a third master has caught up.
 package masters
 
 import (
@@ -49,8 +49,8 @@ type progress struct {
 	index uint64
 	// since is the time when index last changed.
 	since time.Time
-	// complete means that the learner has caught up before. Such a learner is not removed, because
-	// a master can be down for a while.
+	// complete means that the learner has caught up at least once. Such a learner is not removed,
+	// because a master can be down for a while.
 	complete bool
 }
 

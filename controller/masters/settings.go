@@ -25,9 +25,8 @@ const settingsName = "slipway-masters"
 // settingsInterval is the interval between comparisons with other masters.
 const settingsInterval = 15 * time.Second
 
-// Settings is the component that compares the settings of all masters. It reports differences in
-// the host's status, because masters with different settings respond differently to the same
-// request.
+// Settings is the component that compares the settings of all masters. The host's status shows the
+// differences, because masters with different settings respond differently to the same request.
 type Settings struct {
 	Client kubernetes.Interface
 	// Node is the name of this master's node.

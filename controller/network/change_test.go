@@ -62,8 +62,8 @@ func clusterNetwork(t *testing.T, text string) *networkv1.ClusterNetwork {
 	return network
 }
 
-// TestNetworksInUseStayInForce removes the network of a host from the configuration, and then the
-// host.
+// TestNetworksInUseStayInForce removes the network of a host from the configuration, and then
+// removes the host.
 func TestNetworksInUseStayInForce(t *testing.T) {
 	c := newCluster(t, networkplugin.NetworkPolicy)
 	run := func(name, networks string, test func(c *cluster, note func() string)) {

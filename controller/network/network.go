@@ -1,5 +1,5 @@
-// Package network maintains the objects of the pod network (network.openshift.io): the "default"
-// ClusterNetwork, which contains the configured settings, a HostSubnet for each node, and a
+// Package network maintains the objects of the pod network (network.openshift.io). These are the
+// "default" ClusterNetwork with the configured settings, a HostSubnet for each node, and a
 // NetNamespace with a network ID for each project. It also allocates node subnets and stores them
 // in spec.podCIDR of Nodes. If pods have IPv6 addresses, spec.podCIDRs of a new Node also contains
 // its IPv6 subnet. Components do not depend on this field: they derive the subnet (package

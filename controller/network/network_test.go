@@ -149,7 +149,7 @@ func TestProjectsGetNetworkIDs(t *testing.T) {
 	c.project("e")
 	c.request("c", "join:default")
 	c.run("after a restart", func(c *cluster) {
-		// Wait until the changes have been processed, in the order of the queue.
+		// Wait until the controller has processed these changes, in any order.
 		eventually.True(c, "network IDs", func() bool {
 			list, err := c.network.NetworkV1().NetNamespaces().List(context.Background(), metav1.ListOptions{})
 			return err == nil && len(list.Items) == 3
@@ -169,8 +169,8 @@ func TestNewProjectDoesNotInheritNetworkOfDeletedProject(t *testing.T) {
 		c.request("shared", "global")
 		c.ids("default=0 shared=0")
 	})
-	// The controller observes both changes at the same time, because no master is the leader or its
-	// queue is long.
+	// The controller observes both changes at the same time, as it does when no master is the
+	// leader or the queue is long.
 	c.deleteProject("shared")
 	c.projectWithUID("shared", "second")
 	c.run("second project", func(c *cluster) { c.ids("default=0 shared=10") })
@@ -243,8 +243,8 @@ func (c *cluster) node(name, address, subnet string) {
 	c.must(err)
 }
 
-// subnets waits until the HostSubnets match the expected ones, such as "one 192.0.2.1
-// 10.128.0.0/23", and checks that the nodes have the same subnets.
+// subnets waits until the HostSubnets match want, such as "one 192.0.2.1 10.128.0.0/23", and checks
+// that the nodes have the same subnets.
 func (c *cluster) subnets(want ...string) {
 	c.Helper()
 	eventually.Equal(c, "subnets", func() string {

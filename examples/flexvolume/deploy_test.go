@@ -15,7 +15,8 @@ import (
 	"github.com/slipway-platform/slipway/storage/flexvolume"
 )
 
-// deploy runs the script as in the image, where only busybox's shell and programs are available.
+// deploy runs deploy.sh as in the driver's image, where only busybox's shell and programs are
+// available.
 func deploy(t *testing.T, image, host, vendor string) {
 	t.Helper()
 	programs := t.TempDir()

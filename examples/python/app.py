@@ -15,7 +15,7 @@ COUNTING = threading.Lock()
 
 
 def count_visit():
-    """Return how often the page was asked for, this time included."""
+    """Return the number of visits, including this visit."""
     file = Path(os.environ["DATA_DIR"], "visits")
     with COUNTING:
         visits = int(file.read_text()) + 1 if file.exists() else 1
@@ -58,7 +58,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format, *args):
-        """Say nothing of each request."""
+        """Do not log requests."""
 
 
 if __name__ == "__main__":

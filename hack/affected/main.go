@@ -1,6 +1,6 @@
-// Command affected prints the packages that a change can break: packages with files that differ
-// from the main branch, committed or not, and packages that import one of these packages, including
-// in tests. It omits packages whose tests boot a cluster or build a server program.
+// Command affected prints the packages that a change can break. These are packages with files that
+// differ from the main branch, committed or not, and packages that import them, including in tests.
+// It omits packages whose tests boot a cluster or build a server program.
 //
 //	go run ./hack/affected [-base main] [-changed]
 package main

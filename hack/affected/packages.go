@@ -82,7 +82,7 @@ func (g graph) affected(paths []string) []string {
 	return g.withoutSlow(slices.Collect(maps.Keys(seen)))
 }
 
-// withoutSlow returns the packages, sorted, without those whose tests take minutes.
+// withoutSlow returns the sorted packages, except packages whose tests take minutes.
 func (graph) withoutSlow(paths []string) []string {
 	slices.Sort(paths)
 	return slices.DeleteFunc(paths, func(pkg string) bool {

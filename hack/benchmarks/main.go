@@ -111,7 +111,7 @@ func newMeasurement(page, part string, heading, row []string) measurement {
 	return m
 }
 
-// cells returns the cells of a table's line.
+// cells returns the trimmed cells of a table row.
 func cells(line string) []string {
 	columns := strings.Split(strings.Trim(line, "|"), "|")
 	for i := range columns {

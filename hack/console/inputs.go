@@ -10,8 +10,7 @@ import (
 	"slices"
 )
 
-// inputsFile is the name of the file in dist that contains the hash of the sources of the last
-// build.
+// inputsFile is the name of the file in dist that contains a hash of the last build's sources.
 const inputsFile = "inputs"
 
 // sources returns a hash of all source files. It ignores node_modules, because the lock file

@@ -12,7 +12,7 @@ import (
 
 // phrases identifies licenses by phrases in their texts. The phrases are in lower case and contain
 // only single spaces. A license text matches an entry if it contains all phrases in the entry's
-// text field but does not contain the phrase in the without field.
+// text field but not the phrase in its without field.
 var phrases = []struct {
 	license string // the SPDX identifier
 	text    []string

@@ -5,8 +5,8 @@
 //	go run ./hack/dependencies --sbom FILE ...    writes the bill of materials of the programs
 //
 // Run it in the repository's root folder. It fails if docs/dependencies.tsv has no row for a module
-// that go.mod requires directly, if a linked module's license is not allowed, or if NOTICE lacks a
-// notice that a linked module requires.
+// that go.mod requires directly. It also fails if a linked module's license is not allowed, or if
+// NOTICE lacks a notice that a linked module requires.
 package main
 
 import (

@@ -1,5 +1,5 @@
 // Command docs prepares the documentation site. It copies every page to one folder, with links that
-// work there, and generates the reference pages from the code: every command with its flags, every
+// work there. From the code, it generates the reference pages: every command with its flags, every
 // configuration key, every API type with its fields, and every metric. MkDocs builds the site from
 // that folder.
 //

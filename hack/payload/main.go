@@ -4,9 +4,9 @@
 //
 //	go run ./hack/payload [-arch arm64] [program...]
 //
-// go.mod determines the programs' versions. payload builds a program only if the program's inputs
-// have changed: its recipe, the Go version, go.mod and go.sum, and the packages in this repository
-// that the program contains. Without arguments, it updates all programs.
+// go.mod determines the programs' versions. payload builds a program only if one of the program's
+// inputs has changed. The inputs are its recipe, the Go version, go.mod, go.sum, and the packages
+// in this repository that the program contains. Without arguments, it updates all programs.
 package main
 
 import (

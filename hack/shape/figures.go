@@ -183,8 +183,8 @@ func repetitions(sources []source) (runs []figure, places map[string]string) {
 	return runs, places
 }
 
-// codeLines returns the trimmed lines of code after the imports that contain a letter, and their
-// line numbers.
+// codeLines returns the lines of code after the imports, trimmed, with their line numbers. It omits
+// lines without letters.
 func codeLines(s source) (lines []string, numbers []int) {
 	start := 0
 	for _, spec := range s.syntax.Imports {

@@ -1,9 +1,9 @@
 // Command shape prints the repository's shape. For every package, it prints the number of lines of
 // code and tests, the purpose, and the repository's packages that it imports. It then prints
-// figures for the whole repository: sizes of files and functions, tests by folder, repetitions,
-// code that is allowed only in some places, oc verbs without phases, names that the glossary
-// advises against, documents, and the times of the last `make check` and `make test`. It reports no
-// errors; the rules are in internal/repocheck.
+// figures for the whole repository: sizes of files and functions, tests by folder, repetitions, and
+// code that is allowed only in some places. Further figures describe oc verbs without phases, names
+// that the glossary advises against, the documents, and the times of the last `make check` and
+// `make test`. It reports no errors; the rules are in internal/repocheck.
 //
 //	go run ./hack/shape
 package main

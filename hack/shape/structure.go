@@ -14,8 +14,8 @@ import (
 type construct struct {
 	title   string
 	pattern *regexp.Regexp
-	// outside contains the path prefixes of files that are not counted: files in which the code is
-	// allowed, and files of clients, which are separate processes.
+	// outside contains the path prefixes of files that are not counted. The code is allowed in
+	// these files, or they belong to clients, which are separate processes.
 	outside []string
 }
 

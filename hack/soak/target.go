@@ -102,8 +102,8 @@ var (
 	failing  = regexp.MustCompile(`Failing input written to (\S+)`)
 )
 
-// read parses a line of output: either progress, such as "fuzz: elapsed: 3s, execs: 1234 (411/sec),
-// new interesting: 5 (total: 20)", or the name of a failing input.
+// read parses a line of output. The line is either progress, such as "fuzz: elapsed: 3s, execs:
+// 1234 (411/sec), new interesting: 5 (total: 20)", or the name of a failing input.
 func (r *result) read(line string) {
 	if match := progress.FindStringSubmatch(line); match != nil {
 		r.executions, _ = strconv.ParseInt(match[1], 10, 64) // the pattern matches only digits

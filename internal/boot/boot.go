@@ -1,5 +1,5 @@
-// Package boot identifies the current boot of the host, so that processes recognize files that an
-// earlier boot left behind.
+// Package boot identifies the current boot of the host, so that processes recognize files from an
+// earlier boot.
 package boot
 
 import (

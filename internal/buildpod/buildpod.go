@@ -21,8 +21,8 @@ const (
 const (
 	// WorkDir is the directory for sources, and for layers that later builds do not reuse.
 	WorkDir = "/var/lib/slipway-builder"
-	// CacheDir is the volume that contains layers and sources from earlier builds. Not every build
-	// has this volume.
+	// CacheDir is the mount point of the volume that contains layers and sources from earlier
+	// builds. Not every build has this volume.
 	CacheDir = "/var/cache/slipway-builder"
 	// SecretsDir contains the mounted secrets. OpenShift's custom builders expect this path and the
 	// names of the files in it.
@@ -32,7 +32,8 @@ const (
 )
 
 // LibrariesDir is the directory below WorkDir that contains the bare repositories of a pipeline's
-// private libraries. Each repository is named after its variable.
+// private libraries. Each repository is named after the environment variable with the library's
+// URL.
 const LibrariesDir = "library-repositories"
 
 // Directories below SecretsDir.

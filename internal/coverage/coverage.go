@@ -18,7 +18,7 @@ const (
 	Works      State = "works"      // supported, and the proof shows it
 	Partial    State = "partial"    // partly supported; the proof shows which part
 	Kubernetes State = "kubernetes" // upstream Kubernetes supports it, and a scenario shows it
-	Retired    State = "retired"    // Kubernetes removed its basis; the note names the replacement
+	Retired    State = "retired"    // Kubernetes removed the basis; the note names a replacement
 	Open       State = "open"       // not supported yet
 )
 

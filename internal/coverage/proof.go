@@ -15,8 +15,8 @@ import (
 
 // CheckProofs checks that the rows' proofs exist below root, the module's root folder. name is the
 // coverage file's name in errors. A proof exists if a _test.go file in its package declares the
-// function `func TestX(t *testing.T)` and, for a subtest, if every part of its name is a string in
-// those files. CheckProofs compiles nothing. It reports every missing proof.
+// function `func TestX(t *testing.T)`. For a subtest, every part of its name must also be a string
+// in those files. CheckProofs compiles nothing. It reports every missing proof.
 func CheckProofs(root, name string, rows []Row) error {
 	var problems []error
 	packages := map[string]*testPackage{}

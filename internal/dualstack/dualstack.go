@@ -5,8 +5,8 @@
 // of the networks. The node with IPv4 subnet number n has subnet number n in the IPv6 network.
 // Likewise, the pod with address number m in one of these subnets has address number m in the other
 // subnet. Therefore, no component allocates or depends on stored IPv6 addresses, and a cluster can
-// add IPv6 at any time. If components read the subnets from Nodes, adding IPv6 later would be
-// impossible, because Kubernetes does not allow a second subnet for a Node that already has one.
+// add IPv6 at any time. If components read the subnets from Nodes instead, adding IPv6 later would
+// be impossible: Kubernetes does not allow a second subnet for a Node that has one.
 package dualstack
 
 import (
@@ -65,8 +65,8 @@ func (n Networks) Prefixes() []netip.Prefix {
 }
 
 // Subnet returns the IPv6 subnet of the node with the given IPv4 subnet. It returns an invalid
-// prefix if IPv6 is disabled, if the IPv4 subnet cannot be a node's subnet, or if the IPv6 network
-// has too few subnets.
+// prefix if IPv6 is disabled, the IPv4 subnet cannot be a node's subnet, or the IPv6 network has
+// too few subnets.
 func (n Networks) Subnet(subnet netip.Prefix) netip.Prefix {
 	if !n.Enabled() {
 		return netip.Prefix{}

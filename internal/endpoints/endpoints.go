@@ -1,6 +1,6 @@
 // Package endpoints restricts which service endpoints a process on the host connects to on behalf
-// of users. The restrictions are necessary because a connection from the host can reach ports that
-// other clients cannot reach, and servers that trust every client on the host.
+// of users. Without restrictions, users could reach ports that only the host can reach, and servers
+// that trust every client on the host.
 package endpoints
 
 import (

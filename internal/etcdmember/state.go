@@ -58,7 +58,7 @@ func (c Client) States(ctx context.Context) ([]State, error) {
 	return states, nil
 }
 
-// LastIndex returns the index of the member that has applied the most entries.
+// LastIndex returns the highest log index that any of the members has applied.
 func LastIndex(states []State) (last uint64) {
 	for _, state := range states {
 		last = max(last, state.Index)

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxResponse is the maximum size of the capabilities or references, and maxPack is the maximum
-	// size of the part of a pack that is read, in bytes.
+	// maxResponse is the maximum size of the capabilities or references. maxPack is the maximum
+	// size of the part of a pack that is read. Both are in bytes.
 	maxResponse, maxPack = 1 << 20, 32 << 20
 	// maxReference is the maximum length of a reference name, in bytes.
 	maxReference = 1 << 10

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxObject is the maximum size of a commit, tree or delta, and maxKept is the maximum total
-	// size of all trees that are kept, in bytes.
+	// maxObject is the maximum size of a commit, tree or delta. maxKept is the maximum total size
+	// of all trees that are kept. Both are in bytes.
 	maxObject, maxKept = 1 << 20, 8 << 20
 	// maxDiscarded is the maximum total size of decompressed file contents, in bytes.
 	maxDiscarded = 128 << 20

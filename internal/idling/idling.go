@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Annotations of idle services and of the resources that they scale.
+// Annotations of idle services and of the resources that are scaled down with them.
 const (
 	// IdledAt is set on idle services, their endpoints and their scaled resources. It contains the
 	// time when the service was idled, in RFC 3339 format.

@@ -17,7 +17,7 @@ import (
 const (
 	// Subnet connects all pods, without any isolation.
 	Subnet = "redhat/openshift-ovs-subnet"
-	// Multitenant isolates projects that have different network IDs from each other.
+	// Multitenant isolates projects from each other if their network IDs differ.
 	Multitenant = "redhat/openshift-ovs-multitenant"
 	// NetworkPolicy isolates pods with network policies.
 	NetworkPolicy = "redhat/openshift-ovs-networkpolicy"

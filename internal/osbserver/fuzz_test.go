@@ -14,8 +14,8 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// FuzzOriginator verifies that a platform without permission to impersonate users cannot specify a
-// reserved user name, or groups other than the groups of every logged-in user.
+// FuzzOriginator tests a platform without permission to impersonate users. The platform can specify
+// neither a reserved user name nor groups other than the groups of every logged-in user.
 func FuzzOriginator(f *testing.F) {
 	for _, seed := range []string{
 		`{"username": "alice", "groups": ["system:authenticated"]}`, `{"username": "alice", "groups": ["system:masters"]}`, `{"username": "system:admin"}`,

@@ -51,9 +51,10 @@ func Busy(format string, values ...any) error {
 	return &rejection{http.StatusUnprocessableEntity, "ConcurrencyError", fmt.Errorf(format, values...)}
 }
 
-// Code returns an error's status code and its name in the Open Service Broker API, if it has one. A
-// conflict that persists after retries is caused by another request. If the API server does not
-// find or accept an object, the request is invalid.
+// Code returns an error's status code and its name in the Open Service Broker API, if it has one.
+// For a conflict that persists after retries, it returns ConcurrencyError, because another request
+// is the cause. If the API server does not find or accept an object, the code means that the
+// request is invalid.
 func Code(err error) (code int, kind string) {
 	var rejection *rejection
 	var status apierrors.APIStatus

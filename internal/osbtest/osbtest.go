@@ -1,6 +1,6 @@
 // Package osbtest provides a broker for tests. It was written only from the specification of the
-// Open Service Broker API, version 2.17, so that the service catalog is tested with an independent
-// broker.
+// Open Service Broker API, version 2.17. Therefore, it is independent of the service catalog that
+// it tests.
 package osbtest
 
 import (

@@ -18,8 +18,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/payload/manifest"
 )
 
-// partial is the name prefix of directories that are being written or removed. A crash can leave
-// such directories behind.
+// partial is the name prefix of directories that are being written or removed. Such directories can
+// remain after a crash.
 const partial = ".partial-"
 
 // unpack writes the named programs in files to a subdirectory of dir, and returns the subdirectory.
@@ -49,7 +49,8 @@ func unpack(files fs.FS, dir string, names ...string) (string, error) {
 	defer unlock()
 
 	target := filepath.Join(dir, m.ID())
-	// Ignore the error, because orphans only take up disk space, and the next start tries again.
+	// Ignore the error, because unused versions only take up disk space, and the next start tries
+	// again.
 	_ = removeStale(dir, m.ID())
 	if intact(target, m) {
 		return target, nil

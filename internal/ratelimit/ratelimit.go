@@ -11,8 +11,8 @@ import (
 // Limiters contains a limiter for each key that was used recently. It is safe for concurrent use
 // after Rate and Burst have been set.
 type Limiters[K comparable] struct {
-	// Rate is the number of events per second for each key, and Burst is the number of a key's
-	// events that can happen at the same time.
+	// Rate is the number of events per second for each key. Burst is the number of a key's events
+	// that can happen at the same time.
 	Rate  rate.Limit
 	Burst int
 
@@ -21,7 +21,7 @@ type Limiters[K comparable] struct {
 }
 
 // At returns a key's limiter. now is the current time. To save memory, At removes limiters that
-// have not been used for a while. A new limiter has the same state as a removed limiter.
+// are full again. A new limiter is also full, so the removal does not change any limit.
 func (l *Limiters[K]) At(key K, now time.Time) *rate.Limiter {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 // Mark is the text that replaces a secret.
 const Mark = "<redacted>"
 
-// password matches a URL's password anywhere in text, up to the last "@" before a space or quote,
-// because an unescaped password can contain "@" and "/".
+// password matches a URL's password anywhere in text, up to the last "@" before a space or quote.
+// An unescaped password can contain "@" and "/".
 var password = regexp.MustCompile("([A-Za-z][A-Za-z0-9+.-]*://[^\\s/?#:@\"'`]*):([^\\s\"'`]*)@")
 
 // port matches a port after a host name, so that Text does not mistake it for a password.

@@ -60,7 +60,7 @@ func (b *Budget) Open(owner string) (*Account, error) {
 	return account, nil
 }
 
-// Join begins work for an owner whose concurrency the caller limits.
+// Join begins work for an owner. The caller must limit how much work runs at the same time.
 func (b *Budget) Join(owner string) *Account { return &Account{budget: b, owner: owner} }
 
 // add changes the usage. The caller must hold the lock.

@@ -22,8 +22,8 @@ func NewPool(dialer *outbound.Dialer, images int) *Pool {
 // Open begins work for a project. The caller must close the account. Open can return ErrBusy.
 func (p *Pool) Open(project string) (*Account, error) { return p.budget.Open(project) }
 
-// Join begins work for a project whose concurrency the caller limits. The caller must close the
-// account.
+// Join begins work for a project. The caller must limit how much work runs at the same time. The
+// caller must close the account.
 func (p *Pool) Join(project string) *Account { return p.budget.Join(project) }
 
 // Client returns a client without credentials. If insecure is set, the client accepts every

@@ -8,8 +8,8 @@ import (
 // start identifies a function that starts a goroutine.
 type start struct{ path, function string }
 
-// detached maps each function that starts a goroutine and does not wait for it to a description of
-// how the goroutine ends, and which code waits for it.
+// detached contains the functions that start a goroutine and do not wait for it. The value
+// describes how the goroutine ends, or which code waits for it.
 var detached = map[start]string{
 	{"apigroup/quota/quota.go", "hooks"}:              "ends with the API server, whose hooks have nothing to wait in",
 	{"apigroup/image/recordcount.go", "start"}:        "ends with the API server, whose hooks have nothing to wait in",

@@ -34,7 +34,7 @@ func Parse(name, template string) (*jsonpath.JSONPath, error) {
 }
 
 // cheap returns an error if the list contains a node that can select many values, such as a
-// wildcard or a recursive descent, because the evaluation of such a node can be expensive.
+// wildcard or a recursive descent. The evaluation of such a node can be expensive.
 func cheap(list *jsonpath.ListNode) error {
 	for _, node := range list.Nodes {
 		var below []*jsonpath.ListNode

@@ -12,9 +12,9 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// Check returns an error if the first document in text has more than the given number of values, or
-// occupies more than size bytes as JSON. The value of an alias is counted each time it is used.
-// Check also returns an error for an invalid document.
+// Check returns an error if the first document in text exceeds a limit. values is the maximum
+// number of values, and size is the maximum number of bytes as JSON. The value of an alias is
+// counted each time it is used. Check also returns an error for an invalid document.
 func Check(text []byte, values, size int) error {
 	if bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")) {
 		return errors.New("it is UTF-16; use UTF-8")

@@ -88,8 +88,8 @@ func queryOf(r *http.Request) query {
 	}
 }
 
-// search reads the log backwards, and then its rotated files from the newest to the oldest, until
-// it has found maxEvents events or ctx is done. It does not read compressed files.
+// search reads the log backwards, and then its rotated files from the newest to the oldest. It
+// stops when it has found maxEvents events or ctx is done. It does not read compressed files.
 func search(ctx context.Context, path string, q query) (Result, error) {
 	result := Result{Enabled: path != "", Events: []Event{}}
 	if path == "" {

@@ -17,10 +17,10 @@ const newPodsFirstName = "NewPodsFirst"
 // pod takes precedence over newer pods, so that a stream of new pods cannot delay it forever.
 const retryPenalty = 10 * time.Second
 
-// newPodsFirst orders the scheduler's queue: first by priority and then by time, as upstream does,
-// but as if pods that fit no node in an earlier attempt had been added retryPenalty later. With
-// upstream's order, a new pod waits until the scheduler has tried all of these pods again, which
-// can be thousands of pods of another project.
+// newPodsFirst orders the scheduler's queue first by priority and then by time, as upstream does.
+// However, it treats pods that fit no node in an earlier attempt as if they had been added
+// retryPenalty later. With upstream's order, a new pod waits until the scheduler has tried all of
+// these pods again. They can be thousands of pods of another project.
 type newPodsFirst struct{}
 
 var _ framework.QueueSortPlugin = newPodsFirst{}

@@ -25,9 +25,9 @@ type detacher struct{ device }
 // device contains the fields that attacher and detacher share.
 type device struct{ plugin *plugin }
 
-// volume converts a spec for the engine. The storage name distinguishes inline volumes that have
-// the same name in different pods. If the driver does not name an inline volume, the driver
-// receives the storage name, because detach also receives it.
+// volume converts a volume spec to the FlexVolume engine's type. The storage name distinguishes
+// inline volumes that have the same name in different pods. If the driver does not name an inline
+// volume, the driver receives the storage name, because detach also receives it.
 func (d device) volume(spec *volume.Spec) (flexvolume.Volume, error) {
 	source, err := sourceOf(spec)
 	if err != nil {
@@ -84,9 +84,9 @@ func (a *attacher) Attach(spec *volume.Spec, node types.NodeName) (string, error
 }
 
 // detachLost detaches a volume from the nodes that prevent its attachment. Upstream requests the
-// attachment only if it has lost track of the other attachments, because an earlier leader changed
-// the nodes' statuses late, or if their detaches have failed. detachLost reports whether the volume
-// might be attachable now.
+// attachment only if the other detaches have failed, or if it has lost track of the other
+// attachments. It loses track of them if an earlier leader changed the nodes' statuses late.
+// detachLost reports whether the volume might be attachable now.
 func (p *plugin) detachLost(ctx context.Context, elsewhere elsewhereError) bool {
 	for _, node := range elsewhere.nodes {
 		if err := p.detachFrom(ctx, p.attachment(elsewhere.volume, types.NodeName(node))); err != nil {
@@ -98,7 +98,8 @@ func (p *plugin) detachLost(ctx context.Context, elsewhere elsewhereError) bool 
 }
 
 // detachFrom detaches a lost volume. If the node is off, the attachment's record is removed even if
-// the detach fails, because the driver might never be able to detach the volume.
+// the detach fails. Otherwise, the record could stay forever, because the driver might never be
+// able to detach the volume.
 func (p *plugin) detachFrom(ctx context.Context, lost attachment) error {
 	client := p.host.GetKubeClient()
 	used, err := isInUse(ctx, client, lost)

@@ -12,10 +12,9 @@ import (
 
 // Attachments calls drivers to attach, detach and expand volumes. It records the volumes that this
 // process and earlier processes have attached to nodes and not yet detached. Upstream loses track
-// of some attachments when it restarts: the controller relies on node statuses, which list a volume
-// only after its attach has finished and before its detach starts, and a kubelet that attaches
-// volumes itself has no record. A record in Attachments exists from before attach until after
-// detach.
+// of some attachments when it restarts. The controller relies on node statuses, which list a volume
+// only after its attach has finished and before its detach starts. A kubelet that attaches volumes
+// itself has no record. A record in Attachments exists from before attach until after detach.
 type Attachments struct {
 	// Dir is the directory that contains the records. It is created if it does not exist. If Dir is
 	// empty, nothing is recorded.
@@ -104,8 +103,8 @@ func (s *Attachments) call(ctx context.Context, c call, run func(context.Context
 	unsupported := errors.Is(err, flexvolume.ErrNotSupported)
 	switch kind := flexvolume.KindOf(err); {
 	case kind == flexvolume.KindTimeout || kind == flexvolume.KindCanceled || kind == flexvolume.KindBusy:
-		// The driver's processes, or those of an earlier call that timed out, might still exist, so
-		// the record must not state that the call has ended.
+		// The driver's processes, or the processes of an earlier call that timed out, might still
+		// exist. Therefore, the record must not state that the call has ended.
 		return err
 	case c.attach || err != nil && !unsupported:
 		return errors.Join(err, end(true))

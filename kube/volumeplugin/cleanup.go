@@ -17,9 +17,9 @@ const cleanupTimeout = 30 * time.Second
 
 // DeviceCleanup runs before the kubelet starts. It unmounts devices that no pod uses, and detaches
 // their volumes if the node attached them itself. The kubelet finds volumes only through pod
-// directories. If a device's last pod was deleted before the kubelet was killed, the kubelet would
-// leave the device mounted forever and report it as not in use, so the controller would detach the
-// device while it is mounted.
+// directories. It does not find a device whose last pod was deleted before the kubelet was killed.
+// The device would stay mounted forever, and the kubelet would report it as not in use. The
+// controller would then detach the device while it is mounted.
 type DeviceCleanup struct {
 	Registry    *flexvolume.Registry
 	KubeletRoot string

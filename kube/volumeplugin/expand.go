@@ -25,8 +25,8 @@ func (p *plugin) RequiresFSResize() bool {
 // operation, ExpandVolumeDevice reports success.
 //
 // A driver can expand the volume to more than the requested size. If the file system must be
-// expanded after that, ExpandVolumeDevice still returns the requested size, because Kubernetes
-// treats an expansion as incomplete while the PersistentVolume is larger than its claim.
+// expanded after that, ExpandVolumeDevice still returns the requested size. Kubernetes treats an
+// expansion as incomplete while the PersistentVolume is larger than its claim.
 func (p *plugin) ExpandVolumeDevice(spec *volume.Spec, newSize, oldSize resource.Quantity) (resource.Quantity, error) {
 	ctx := context.Background()
 	driver, err := p.ready(ctx)

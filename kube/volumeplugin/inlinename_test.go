@@ -34,7 +34,7 @@ func TestNameOfDriverIsNotReplaced(t *testing.T) {
 }
 
 // Earlier versions named an inline volume after the volume in the pod. The controller does not use
-// these names after an upgrade, so the kubelet must not use it for the next pod.
+// these names after an upgrade, so the kubelet must not use them for the next pod.
 func TestEarlierNameIsUsedUntilDeviceIsUnmounted(t *testing.T) {
 	c := startNaming(t, "")
 	spec := inline("data", "s")

@@ -10,7 +10,7 @@ import (
 	"k8s.io/kubernetes/pkg/volume"
 )
 
-// The driver can no longer detach the volume, because its node was deleted.
+// The driver can no longer detach the volume from its node, because the node was deleted.
 func TestVolumeOfDeletedNodeIsAttachedElsewhere(t *testing.T) {
 	for name, restart := range map[string]bool{"by the same process": false, "by the next process": true} {
 		t.Run(name, func(t *testing.T) {

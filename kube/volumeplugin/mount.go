@@ -126,9 +126,9 @@ func (m *mounter) mountRequest(ctx context.Context, args volume.MounterArgs) (fl
 	return request, nil
 }
 
-// setOwnership changes the group of the files to the pod's group. A failure is reported as an
-// event, not as an error: Kubernetes ignores such failures, so volumes that do not support
-// ownership changes still work, for example volumes on a server that does not trust root.
+// setOwnership changes the group of the files to the pod's group. It reports a failure as an event,
+// not as an error, because Kubernetes ignores such failures. As a result, volumes that do not
+// support ownership changes still work, for example volumes on a server that does not trust root.
 func (m *mounter) setOwnership(dir string, args volume.MounterArgs) {
 	ownership := args.VolumeOwnershipApplicator
 	if ownership == nil {

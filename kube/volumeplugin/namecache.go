@@ -32,8 +32,8 @@ const (
 // The driver is called once per volume. The result does not change when the driver is updated,
 // because it identifies volumes that are in use. Earlier versions named an inline volume after the
 // volume in the pod. The kubelet keeps a name from an earlier version only until the device is
-// unmounted, because the controller, which cannot assign the name to one of the pods' volumes, uses
-// the current name.
+// unmounted. The controller cannot assign this name to one of the pods' volumes, so it uses the
+// current name.
 func (p *plugin) GetVolumeName(spec *volume.Spec) (string, error) {
 	source, err := sourceOf(spec)
 	if err != nil {

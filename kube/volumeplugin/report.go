@@ -55,8 +55,8 @@ type ReportedDriver struct {
 	Error        string           `json:"error,omitempty"`
 }
 
-// Report publishes the state of a node's drivers on its Node object: as a condition, as an
-// annotation for `slipway flexvolume list --all-nodes`, and as an event for each change.
+// Report publishes the state of a node's drivers on its Node object. It writes a condition, an
+// annotation for `slipway flexvolume list --all-nodes`, and an event for each change.
 type Report struct {
 	// Client must be allowed to patch the node's status and create events.
 	Client   kubernetes.Interface

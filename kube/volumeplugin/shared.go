@@ -28,7 +28,7 @@ const (
 // Then it confirms that it is still the leader. If another master became the leader before this
 // check, the first master does not call the driver. If another master becomes the leader later, it
 // finds the record. It then does not call the driver for the volume until the first master has
-// removed its name, or until the first master must have killed the driver.
+// removed its name or must have killed the driver.
 type SharedRecords struct {
 	Client kubernetes.Interface
 	// Master is the name of this master's node.

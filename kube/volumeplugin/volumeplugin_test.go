@@ -101,7 +101,7 @@ func (c *cluster) install(caps, mount string) {
 	}
 }
 
-// calls returns the driver's calls since calls was last called.
+// calls returns the driver calls in the driver's log, and removes the log.
 func (c *cluster) calls() []string {
 	c.t.Helper()
 	content, err := os.ReadFile(c.path + ".log")
@@ -425,7 +425,7 @@ func TestAttachedVolumesAreVerified(t *testing.T) {
 }
 
 // The kubelet treats an error that is not transient as the result of a call that might have mounted
-// something, and would leave that mount in place forever.
+// something. It would leave that mount in place forever.
 func TestErrorBeforeDriverCallIsTransient(t *testing.T) {
 	c := start(t, nil, "", "")
 	spec := pv(nil)

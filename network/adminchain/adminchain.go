@@ -32,7 +32,7 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// Name is the name of the chain.
+// Name is the name of the administrators' chain.
 const Name = "OPENSHIFT-ADMIN-OUTPUT-RULES"
 
 // separator is the name of the chain that separates packets to pods from other packets.
@@ -98,8 +98,8 @@ func Ensure(ctx context.Context, bridge string, pods []netip.Prefix) error {
 	return nil
 }
 
-// describe returns a string that identifies a list of networks. The string is short, because
-// nftables limits the length of comments.
+// describe returns a short string that identifies a list of networks. The string is part of a
+// rule's comment, whose length nftables limits.
 func describe(networks []netip.Prefix) string {
 	if len(networks) == 1 {
 		return networks[0].Masked().String()

@@ -1,10 +1,15 @@
 // Package agent connects a host to the cluster network and keeps it connected.
 //
 // It waits until the control plane has assigned the node a subnet (spec.podCIDR). It then creates
-// the bridge for pods, the device with the address of the pods' DNS server, the nftables tables
-// (packages nat and spoofcheck), the administrators' chain (package adminchain), and routes to the
-// pods of other hosts. The routes are direct for hosts that share a network segment with this host.
-// Routes to all other hosts lead through a VXLAN device (package vxlan). Finally, it writes the CNI
+//
+//   - the bridge for pods,
+//   - the device with the address of the pods' DNS server,
+//   - the nftables tables (packages nat and spoofcheck),
+//   - the administrators' chain (package adminchain), and
+//   - the routes to the pods of other hosts.
+//
+// The routes are direct for hosts that share a network segment with this host. Routes to all other
+// hosts lead through a VXLAN device (package vxlan). Finally, the agent writes the CNI
 // configuration, which signals to the container runtime and the kubelet that the network is ready.
 // After that, it repairs changes to devices and addresses immediately, and other changes at the
 // next periodic check.

@@ -93,8 +93,8 @@ func removeNamespaces(dir string) error {
 	return errors.Join(errs...)
 }
 
-// removePodDevices removes the host ends of pods' veth devices: ports of the bridge, and devices
-// that are not a port of any bridge because the bridge no longer exists.
+// removePodDevices removes the host ends of pods' veth devices. These devices are ports of the
+// bridge or, if the bridge no longer exists, ports of no bridge.
 func removePodDevices(bridge string) error {
 	links, err := netlinksafe.LinkList()
 	if err != nil {

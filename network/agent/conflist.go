@@ -52,8 +52,9 @@ func (a *Agent) clusterNetworks() []netip.Prefix {
 	return networks
 }
 
-// writeConfig writes the CNI configuration atomically if it has changed, because the container
-// runtime watches the directory. The format is defined in section 1 of the CNI specification 1.1.
+// writeConfig writes the CNI configuration atomically, and only if it has changed, because the
+// container runtime watches the directory. The format is defined in section 1 of the CNI
+// specification 1.1.
 func (a *Agent) writeConfig(config cni.Config) error {
 	list := struct {
 		CNIVersion string       `json:"cniVersion"`

@@ -64,8 +64,8 @@ func (a *Agent) pathMTU() (int, error) {
 
 // ensureSecond assigns the first address of the IPv6 subnet to the bridge, if pods have IPv6
 // addresses. The prefix of the bridge's address contains only as many addresses as the IPv4 subnet,
-// because pods use no other addresses. With the prefix of the whole subnet, packets to its unused
-// addresses, of which there can be up to 2^64, would fill the host's neighbor table.
+// because pods use no other addresses. With the prefix of the whole subnet, packets to its up to
+// 2^64 unused addresses would fill the host's neighbor table.
 func (a *Agent) ensureSecond(subnet netip.Prefix) error {
 	if !a.DualStack.Enabled() {
 		return nil

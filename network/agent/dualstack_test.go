@@ -69,7 +69,8 @@ func TestSubnetWithoutCounterpartHasOnlyIPv4(t *testing.T) {
 	}
 }
 
-// TestTransportOfIPv6Changes starts a host's agent with one transport, and then with another one.
+// TestTransportOfIPv6Changes starts a host's agent with one transport, and then with another
+// transport.
 func TestTransportOfIPv6Changes(t *testing.T) {
 	a := newTunnelAgent(t, TransportAuto)
 	a.DualStack = testNetworks

@@ -199,8 +199,8 @@ func (a *Agent) vxlanPort(cluster *cluster) int {
 }
 
 // ensureTunnel creates or repairs the VXLAN device and the programs for direct connections. It
-// returns the device, or nil if packets to other hosts are not sent through VXLAN, if there are no
-// other hosts, or if the cache does not contain the VXLAN settings yet.
+// returns the device. The result is nil if packets to other hosts are not sent through VXLAN or if
+// there are no other hosts. It is also nil if the cache does not contain the VXLAN settings yet.
 func (a *Agent) ensureTunnel(own netip.Prefix, peers map[netip.Prefix]vxlan.Peer, cluster *cluster) (netlink.Link, error) {
 	if a.Tunnel == nil {
 		return nil, nil

@@ -40,8 +40,8 @@ func ensureRoutes(desired map[netip.Prefix]netlink.Route) error {
 			continue
 		}
 		if present, exists := existing[subnet]; exists && subnet.Addr().Is6() {
-			// For IPv6, first remove the existing route: the kernel rejects a new gateway that the
-			// existing route reaches through another device.
+			// For IPv6, remove the existing route first. Otherwise, the kernel rejects the new
+			// gateway if the existing route leads to this gateway through another device.
 			if err := netlink.RouteDel(&present); err != nil && !errors.Is(err, unix.ESRCH) {
 				errs = append(errs, fmt.Errorf("remove route to pods %s: %w", subnet, err))
 			}

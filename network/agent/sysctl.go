@@ -182,9 +182,9 @@ func restoreSysctls(path string) error {
 // configuredForwarding matches a line of a sysctl file that makes the host forward IPv4 packets.
 var configuredForwarding = regexp.MustCompile(`(?m)^\s*-?net[./]ipv4[./](ip_forward|conf[./]all[./]forwarding)\s*=\s*1\s*$`)
 
-// forwardsForOthers reports whether the host might have to forward packets without Slipway: a
-// sysctl file enables forwarding, or the host has a device for containers, virtual machines or a
-// VPN. Cleanup has already removed Slipway's own devices.
+// forwardsForOthers reports whether the host might have to forward packets without Slipway. This is
+// the case if a sysctl file enables forwarding, or if the host has a device for containers, virtual
+// machines or a VPN. Cleanup has already removed Slipway's own devices.
 func forwardsForOthers() (bool, error) {
 	for _, pattern := range []string{"/etc/sysctl.conf", "/etc/sysctl.d/*.conf", "/run/sysctl.d/*.conf", "/usr/lib/sysctl.d/*.conf"} {
 		files, err := filepath.Glob(pattern)

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestIPv6SettingsAreRestored starts and stops the network of a host with an uplink that accepts
-// router advertisements, and with a device that an administrator has configured to forward packets.
+// TestIPv6SettingsAreRestored starts and stops a host's network. The host has an uplink that
+// accepts router advertisements, and a device that an administrator has configured to forward
+// packets.
 func TestIPv6SettingsAreRestored(t *testing.T) {
 	for _, device := range []string{"uplink6", "router6"} {
 		output(t, "ip", "link", "add", device, "type", "bridge")

@@ -151,8 +151,8 @@ func (l *Limiter) reconcile(pods cache.Store) error {
 }
 
 // second returns a pod's IPv6 address. If the pod was created while another IPv6 network was
-// configured, second returns an invalid address: spoofcheck rejects packets from the old address,
-// and a filter for the old address would let packets bypass spoofcheck.
+// configured, second returns an invalid address, because spoofcheck rejects packets from the old
+// address. A filter for the old address would let packets bypass spoofcheck.
 func (l *Limiter) second(pod cni.Pod) netip.Addr {
 	if !l.DualStack.Subnet(l.DualStack.SubnetOf(pod.Address)).Contains(pod.SecondAddress) {
 		return netip.Addr{}

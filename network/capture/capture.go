@@ -57,9 +57,9 @@ func (d Device) open() (handle *pcapgo.EthernetHandle, err error) {
 	return handle, err
 }
 
-// Run writes the packets of devices to out until ctx is done or, unless limit is 0, until it has
-// written limit packets. It returns the number of packets written. Run calls started when the
-// capture has started: out will contain all later packets that filter selects.
+// Run writes the packets of devices to out until ctx is done. If limit is not 0, Run also stops
+// when it has written limit packets. It returns the number of packets written. Run calls started
+// when the capture has started: out will contain all later packets that filter selects.
 func Run(ctx context.Context, devices []Device, out io.Writer, filter Filter, limit int, started func()) (int, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -52,7 +52,7 @@ func add(args *skel.CmdArgs) error {
 	return types.PrintResult(result, c.config.CNIVersion)
 }
 
-// attach connects a lease's pod to the network: it creates the devices, sets the bandwidth limits,
+// attach connects a lease's pod to the network. It creates the devices, sets the bandwidth limits,
 // waits for the network policies, and publishes the host ports.
 func (c *call) attach(bridge netlink.Link, l lease) (*current.Result, error) {
 	host, pod, err := c.createVeth(bridge, l)

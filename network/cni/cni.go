@@ -8,8 +8,9 @@
 // A pod receives a veth device, whose host end is a port of the bridge, and one address with a
 // full-length prefix. The pod's only neighbor is the gateway, whose address belongs to the bridge.
 // Therefore, the host routes even the packets between two of its pods. As a result, conntrack sees
-// both directions of every connection, and service addresses work between pods on one host,
-// regardless of whether the kernel passes bridged frames to its firewall (bridge-nf-call-iptables).
+// both directions of every connection, and service addresses work between pods on one host. This
+// does not depend on whether the kernel passes bridged frames to its firewall
+// (bridge-nf-call-iptables).
 //
 // The plugin records a pod's address lease before it creates any object, and deletes the lease
 // after it has removed all objects. The lease contains the device's name, which is derived from the

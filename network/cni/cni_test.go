@@ -138,8 +138,8 @@ func TestServiceToLocalPods(t *testing.T) {
 	}
 }
 
-// TestPodWithReusedAddressGetsNoOldConnections assigns a former pod's address, which had an open
-// connection, to a new pod.
+// TestPodWithReusedAddressGetsNoOldConnections removes a pod that has an open connection, and
+// assigns the pod's address to a new pod.
 func TestPodWithReusedAddressGetsNoOldConnections(t *testing.T) {
 	b := newBench(t)
 	former, address := b.pod("former", nil)

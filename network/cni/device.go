@@ -114,7 +114,7 @@ func configure(iface string, addresses []ends, gatewayMAC net.HardwareAddr) erro
 }
 
 // SetIPv6 enables or disables IPv6 on a device in this network namespace. The device receives
-// neither a link-local address nor addresses or routes from router advertisements, so it is
+// neither a link-local address nor addresses or routes from router advertisements. Therefore, it is
 // reachable only at the addresses that the platform assigns. On a host without IPv6, SetIPv6 can
 // only disable IPv6.
 func SetIPv6(device string, enabled bool) error {

@@ -21,8 +21,8 @@ import (
 
 // createMacvlan creates the macvlan device that a pod's annotation requests, and returns it. The
 // device has no address and is down, and IPv6 is disabled on it: the pod configures the device. The
-// pod can also set default routes on it, so createMacvlan adds routes to the cluster networks to
-// the pod. Only the API server checks which pods may have the annotation.
+// pod can also set default routes on it, so createMacvlan gives the pod explicit routes to the
+// cluster networks. Only the API server checks which pods may have the annotation.
 //
 // As in OpenShift 3, the device is in "private" mode: it cannot reach other macvlan devices on the
 // host directly.
@@ -90,8 +90,8 @@ func parentDevice(name string) (netlink.Link, error) {
 	return link, nil
 }
 
-// routeThroughGateway adds routes to the networks of the gateway's IP family, through the gateway,
-// in the pod's namespace.
+// routeThroughGateway adds, in the pod's namespace, a route through the gateway to each network of
+// the gateway's IP family.
 func routeThroughGateway(iface string, gateway netip.Addr, networks []netip.Prefix) error {
 	link, err := netlinksafe.LinkByName(iface)
 	if err != nil {

@@ -29,7 +29,8 @@ func (b *bench) uplink() {
 	b.must(netlink.RouteAdd(&netlink.Route{Gw: net.IPv4(192, 0, 2, 2)}))
 }
 
-// useMacvlan gives the device an address and the default route, as the egress router does.
+// useMacvlan gives the pod's macvlan device an address and the default route, as the egress router
+// does.
 func (b *bench) useMacvlan(pod hosttest.Namespace, address string) {
 	b.Helper()
 	pod.Do(b.T, func() error {

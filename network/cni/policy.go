@@ -79,7 +79,7 @@ func podNameOf(args *skel.CmdArgs) (podName, error) {
 }
 
 // awaitPolicy waits until the network policies of a new pod are enforced. The container runtime
-// starts the pod's processes later.
+// starts the pod's processes only after that.
 func (c Config) awaitPolicy(l lease) error {
 	if c.PolicySocket == "" {
 		return nil

@@ -94,8 +94,8 @@ func (c Config) checkFilter(l lease) error {
 	return nil
 }
 
-// setPortFlags configures a bridge port whose MAC address is static: the bridge learns no addresses
-// from the port, and sends no broadcasts, multicasts or frames for unknown addresses to the port.
+// setPortFlags configures a bridge port whose MAC address is static. The bridge learns no addresses
+// from the port, and sends no broadcasts, multicasts or frames for unknown addresses to it.
 func setPortFlags(link netlink.Link, hairpin bool) error {
 	request := nl.NewNetlinkRequest(unix.RTM_SETLINK, unix.NLM_F_ACK)
 	header := nl.NewIfInfomsg(unix.AF_BRIDGE)

@@ -12,11 +12,11 @@ import (
 	"github.com/slipway-platform/slipway/network/shaping"
 )
 
-// Reconcile makes a host's leases, devices, source filters and host ports consistent after a crash,
-// a reboot, or the removal of the bridge or the nftables tables. It releases the addresses of pods
-// whose namespaces no longer exist, removes devices, source filters and host ports without a lease,
-// attaches devices to the bridge again, and restores missing host ports. The bridge and package
-// nat's table must exist. Reconcile returns the number of changes.
+// Reconcile makes a host's leases, devices, source filters and host ports consistent. It is called
+// after a crash, a reboot, or the removal of the bridge or the nftables tables. It releases the
+// addresses of pods whose namespaces no longer exist, and removes devices, source filters and host
+// ports without a lease. It also attaches devices to the bridge again, and restores missing host
+// ports. The bridge and package nat's table must exist. Reconcile returns the number of changes.
 func Reconcile(ctx context.Context, c Config) (changes int, err error) {
 	if err := c.validate(); err != nil {
 		return 0, fmt.Errorf("reconcile network: %w", err)

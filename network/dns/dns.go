@@ -1,15 +1,15 @@
 // Package dns implements the DNS server for a host's pods and for the masters, with CoreDNS as a
 // library.
 //
-// It serves the cluster domain according to version 1.1 of the Kubernetes DNS specification
-// (services, headless services, ports, pods by address, reverse names), and additional OpenShift 3
-// names (see names.go and endpoints.go). It forwards queries for other names to the host's
-// resolvers. The server reports its responses to package policy, which stores the addresses of the
-// names in egress firewalls.
+// It serves the cluster domain according to version 1.1 of the Kubernetes DNS specification:
+// services, headless services, ports, pods by address, and reverse names. It also serves additional
+// OpenShift 3 names (see names.go and endpoints.go). It forwards queries for other names to the
+// host's resolvers. The server reports its responses to package policy, which stores the addresses
+// of the names in egress firewalls.
 //
 // The handlers are CoreDNS's plugins. They are configured in Go instead of a Corefile, because
-// parts of CoreDNS affect the whole process: the setup function of the kubernetes plugin would
-// replace the logger of client-go and the kubelet, the configuration loader has process-wide lists,
+// parts of CoreDNS affect the whole process. The setup function of the kubernetes plugin would
+// replace the logger of client-go and the kubelet. The configuration loader has process-wide lists,
 // and the loop plugin exits the process. This server has no process-wide effects, so it can be
 // stopped and started again. Cluster names are served from memory and never cached; responses from
 // other servers are cached.
@@ -51,8 +51,8 @@ type Server struct {
 	Observe Observer
 	// Allows, if set, determines which names outside the cluster a client can resolve.
 	Allows Filter
-	// ClusterOnly means that the server refuses queries for names outside the cluster, so that it
-	// is safe to listen on an address that any client can reach.
+	// ClusterOnly means that the server refuses queries for names outside the cluster. It is then
+	// safe to listen on an address that any client can reach.
 	ClusterOnly bool
 	// OldSRV means that SRV records are served in the OpenShift 3 form instead of the Kubernetes
 	// form.

@@ -116,7 +116,7 @@ func TestNames(t *testing.T) {
 		{"nothing.shop.svc.cluster.local.", "A", "NXDOMAIN"},
 		{"web.nowhere.svc.cluster.local.", "A", "NXDOMAIN"},
 		{"cluster.local.", "SOA", "NOERROR ns.dns.cluster.local. hostmaster.cluster.local."},
-		// OpenShift: the default form
+		// OpenShift: names without the svc label
 		{"web.shop.cluster.local.", "A", "NOERROR 172.30.0.10"},
 		{"db.shop.cluster.local.", "A", "NOERROR 10.128.0.8, 10.128.0.9"},
 		{"shop.cluster.local.", "A", "NOERROR"},

@@ -12,8 +12,8 @@ import (
 )
 
 // maxClientQueries and maxQueries are the maximum numbers of queries that wait for resolvers at the
-// same time, from one client and in total. Each query uses a socket and memory in the node's
-// process for up to five seconds, because the name server of a domain might never respond.
+// same time, from one client and in total. A domain's name server might never respond, so a query
+// can use a socket and memory in the node's process for up to five seconds.
 const maxClientQueries, maxQueries = 512, 8192
 
 var errBusy = errors.New("too many queries of this client, or of all clients, wait for resolvers")

@@ -12,8 +12,8 @@ import (
 	"github.com/miekg/dns"
 )
 
-// errorLogger logs the reason why a query failed, at most once per logInterval. While the host is
-// offline, all queries fail in the same way.
+// errorLogger logs why a query failed, at most once per logInterval, because all queries fail in
+// the same way while the host is offline.
 type errorLogger struct {
 	next    plugin.Handler
 	lastLog atomic.Int64 // Unix nanoseconds
@@ -46,7 +46,7 @@ func (refuser) ServeDNS(context.Context, dns.ResponseWriter, *dns.Msg) (int, err
 }
 
 // shuffle randomizes the order of the addresses in each response. Most clients use the first
-// address, so this spreads them over the endpoints of a headless service.
+// address, so the random order spreads the clients over the endpoints of a headless service.
 type shuffle struct{ next plugin.Handler }
 
 func (h shuffle) Name() string { return "shuffle" }

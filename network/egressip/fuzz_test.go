@@ -9,8 +9,8 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// FuzzAssign verifies, for arbitrary objects, that a project never gets an address that belongs to
-// another project or to a node, or that no host has.
+// FuzzAssign verifies, for arbitrary objects, which addresses a project gets. A project must never
+// get an address of another project or of a node, or an address that no host has.
 func FuzzAssign(f *testing.F) {
 	f.Add("192.0.2.100", "192.0.2.101", "192.0.2.100", "192.0.2.1", "192.0.2.96/28", uint32(10), uint32(11), true)
 	f.Add("192.0.2.100", "192.0.2.100", "192.0.2.1", "", "::/0", uint32(0), uint32(0), false)

@@ -32,7 +32,7 @@ type Monitor struct {
 	failures map[string]int
 }
 
-// Watch sets the hosts to poll. It maps their names to their addresses in the pod network.
+// Watch sets the hosts to poll. hosts maps host names to addresses in the pod network.
 func (m *Monitor) Watch(hosts map[string]netip.Addr) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -27,8 +27,8 @@ func rule(family ipfamily.Family) *netlink.Rule {
 }
 
 // EnsureRule adds the rule that selects Table for packets in an IP family. Call it only if a
-// project has egress addresses in the family: any rule makes each route lookup on the host slower,
-// even after the rule is removed.
+// project has egress addresses in the family, because any rule makes each route lookup on the host
+// slower. The lookups remain slower even after the rule is removed.
 func EnsureRule(family ipfamily.Family) error {
 	if err := netlink.RuleAdd(rule(family)); err != nil && !errors.Is(err, unix.EEXIST) {
 		return fmt.Errorf("add external route rule: %w", err)

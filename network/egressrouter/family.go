@@ -24,10 +24,10 @@ func controlProtocol(f ipfamily.Family) byte {
 	return [...]byte{unix.IPPROTO_ICMP, unix.IPPROTO_ICMPV6}[f]
 }
 
-// outside returns the suffix of Go's network names, such as 4 in tcp4, for the IP families in which
-// the pod has an address outside the cluster. The suffix is empty if the pod has addresses in both
-// families. The proxies connect only in these families: in another family, their connections would
-// have the node's address.
+// outside returns a suffix for Go's network names, such as 4 for tcp4. The suffix selects the IP
+// families in which the pod has an address outside the cluster. It is empty if the pod has
+// addresses in both families. The proxies connect only in these families: in another family, their
+// connections would have the node's address.
 func outside() string {
 	device, err := net.InterfaceByName(macvlan.Device)
 	if err != nil {

@@ -31,7 +31,7 @@ const (
 
 // Settings contains the settings of the router container.
 type Settings struct {
-	// Routes contains a route for IPv4, for IPv6, or for both, in this order.
+	// Routes contains the IPv4 route, the IPv6 route, or both in this order.
 	Routes []Route
 	Mode   string
 	// Destination is empty in the proxy modes.

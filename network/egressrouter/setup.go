@@ -95,7 +95,7 @@ func (s Settings) setAddresses(link netlink.Link) error {
 
 // routeResponses routes a family's marked packets through the cluster network.
 func routeResponses(cluster netlink.Link, f ipfamily.Family) error {
-	// Search all tables, because a previous call might have replaced the default route.
+	// Search all tables, because a previous call might have replaced this route in the main table.
 	filter := &netlink.Route{LinkIndex: cluster.Attrs().Index, Table: unix.RT_TABLE_UNSPEC}
 	routes, err := netlink.RouteListFiltered(f.Netlink(), filter, netlink.RT_FILTER_OIF|netlink.RT_FILTER_TABLE)
 	if err != nil {

@@ -100,8 +100,8 @@ func Second(first netip.Addr, skip ...string) (netip.Addr, error) {
 }
 
 // HostAddresses returns all addresses of the host for use in a certificate, loopback addresses
-// first, without link-local addresses and the addresses of devices in skip. If the kernel's tables
-// cannot be read, it returns only the loopback addresses.
+// first. It omits link-local addresses, and the addresses of devices in skip. If the kernel's
+// tables cannot be read, it returns only the loopback addresses.
 func HostAddresses(skip ...string) []netip.Addr {
 	addresses := []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
 	devices, err := listDevices(skip)
@@ -194,8 +194,8 @@ func (d device) rank(defaultDevice int) int {
 }
 
 // ByDevice returns the addresses of all devices, keyed by device index. It sends a single request
-// to the kernel. A request for each device would be slower, because the kernel sends the addresses
-// of all devices each time, and a host has a device for each pod.
+// to the kernel. A host has a device for each pod. One request per device would be slower, because
+// the kernel responds to each request with the addresses of all devices.
 func ByDevice() (map[int][]netlink.Addr, error) {
 	list, err := netlinksafe.AddrList(nil, netlink.FAMILY_ALL)
 	if err != nil {

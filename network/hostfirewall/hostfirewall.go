@@ -77,7 +77,7 @@ func (e Exceptions) rules(family ipfamily.Family) map[string][]string {
 }
 
 // write ensures that the given rules are the package's only rules in the chains whose policy is
-// drop, and removes the package's rules from all other chains. If the chains already contain the
+// drop. It removes the package's rules from all other chains. If the chains already contain the
 // same number of rules, write changes nothing.
 func write(ctx context.Context, family ipfamily.Family, rules map[string][]string) error {
 	nft, err := knftables.New(family.Table(), table)

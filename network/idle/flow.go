@@ -61,8 +61,8 @@ func (s *flows) cancel(f func(*datagramFlow) bool) {
 	}
 }
 
-// receive queues datagrams from the log until the log is closed, and returns when the last flow has
-// ended.
+// receive queues datagrams from the packet log until the log is closed, and returns when the last
+// flow has ended.
 func (h *holder) receive(ctx context.Context, log *packetLog) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()

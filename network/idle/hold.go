@@ -178,8 +178,8 @@ func originalDestination(client *net.TCPConn) (address netip.AddrPort, err error
 }
 
 func originalIPv4(fd int) (address netip.AddrPort, err error) {
-	// The result type of this IPv6 option is large enough for the first fields of a struct
-	// sockaddr_in: family, port and address.
+	// GetsockoptIPv6Mreq is for another option, but its result is large enough for the first fields
+	// of a struct sockaddr_in: family, port and address.
 	socket, err := unix.GetsockoptIPv6Mreq(fd, unix.IPPROTO_IP, unix.SO_ORIGINAL_DST)
 	if err != nil {
 		return address, err
@@ -189,7 +189,8 @@ func originalIPv4(fd int) (address netip.AddrPort, err error) {
 }
 
 func originalIPv6(fd int) (address netip.AddrPort, err error) {
-	// The result of this option begins with a struct sockaddr_in6.
+	// GetsockoptIPv6MTUInfo is for another option, but its result begins with a struct
+	// sockaddr_in6.
 	socket, err := unix.GetsockoptIPv6MTUInfo(fd, unix.IPPROTO_IPV6, unix.SO_ORIGINAL_DST)
 	if err != nil {
 		return address, err

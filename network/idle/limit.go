@@ -34,7 +34,7 @@ func (s *connLimit) acquire(service cache.ObjectName) bool {
 	return true
 }
 
-// release uncounts a connection or sender that acquire counted.
+// release subtracts a connection or sender that acquire counted.
 func (s *connLimit) release(service cache.ObjectName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -102,8 +102,9 @@ func addChains(tx *knftables.Transaction, d receivers) {
 		redirect := fmt.Sprintf(" ct mark set ct mark or %s redirect to :%d", mark, d.connections)
 		chain(name, knftables.NATType, hook, beforeProxy, d.match(toAddress, "tcp")+redirect, d.match(toNodePort, "tcp")+redirect)
 	}
-	// If no process accepts a connection because the node process has exited, drop the connection
-	// instead of rejecting it: the client retransmits until a process accepts it.
+	// If the node process has exited, no process accepts the connection. In that case, drop its
+	// packets instead of rejecting them: the client retransmits until a process accepts the
+	// connection.
 	tx.Add(&knftables.Chain{Name: "redirected"})
 	for _, rule := range []string{"socket transparent 0 accept", "socket transparent 1 accept", "counter drop"} {
 		tx.Add(&knftables.Rule{Chain: "redirected", Rule: rule})

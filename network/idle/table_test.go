@@ -57,7 +57,8 @@ func (s stack) idleService(t *testing.T, policed func(context.Context, netip.Add
 	pod = hosttest.NewNamespace(t, "pod")
 	t.Cleanup(pod.Delete)
 	pod.Connect(t, s.node+s.prefix(), s.pod+s.prefix())
-	// On a real host, the default route leads to service addresses. This route replaces it.
+	// Real hosts send packets to service addresses over the default route. This route takes its
+	// place.
 	_, services, _ := net.ParseCIDR(s.services)
 	if err := netlink.RouteAdd(&netlink.Route{Dst: services, Gw: net.ParseIP(s.pod)}); err != nil {
 		t.Fatal(err)

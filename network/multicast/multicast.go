@@ -12,7 +12,7 @@
 //
 // The nftables table `netdev <name>` has a chain for each pod with a group, and a chain for the
 // VXLAN device. A packet from a pod is copied if it has the pod's source addresses. A packet from
-// the VXLAN device is copied if its sender is a pod in a group; package vxlan checks that the
+// the VXLAN device is copied if its sender is a pod in a group. Package vxlan checks that the
 // packet comes from that pod's host.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Enabling Multicast.

@@ -59,16 +59,16 @@ const (
 )
 
 const (
-	// maxConnections is the maximum number of TCP connections from a pod to this host: to the
-	// host's kubelet, router and registry, and to its API server.
+	// maxConnections is the maximum number of TCP connections from a pod to this host. These are
+	// connections to the host's kubelet, router, registry and API server.
 	maxConnections = 1_024
 	// maxClients is the maximum number of pods whose connections and queries are counted, including
 	// pods that no longer exist.
 	maxClients = 1 << 16
 	// maxQueryRate is the maximum number of queries per second from a pod to this host's DNS
 	// server. maxQueryBurst is the number of additional queries that a pod can send in a burst. The
-	// rate is limited because a query takes much more CPU time in the server than in the client,
-	// and the server has precedence over pods.
+	// rate is limited because a query takes much more CPU time in the server than in the client. In
+	// addition, the server has precedence over pods.
 	maxQueryRate, maxQueryBurst = 2_000, 4_000
 	// maxFlows is the maximum number of a pod's connections, of any protocol, that the kernel
 	// tracks: by default, an eighth of the kernel's table. If the table is full, the new
@@ -197,9 +197,9 @@ func addChains(tx *knftables.Transaction, n Network) {
 	chain(base("output-guard", knftables.FilterType, knftables.OutputHook, knftables.RawPriority),
 		append(n.vxlan("oifname != %q udp dport %d notrack"), fmt.Sprintf("oifname %q %s drop", n.Bridge, family.Redirect()))...)
 	chain(base("input", knftables.FilterType, knftables.InputHook, knftables.FilterPriority), n.inputRules()...)
-	// This chain runs before addresses are translated. It limits the number of connections, so it
-	// needs only the first packet of each connection, and the kernel calls NAT chains only for that
-	// packet.
+	// This chain runs before addresses are translated. It counts connections, so it needs only the
+	// first packet of each connection. It is a NAT chain, because the kernel calls NAT chains only
+	// for that packet.
 	chain(base("new-connections", knftables.NATType, knftables.PreroutingHook, "-150"),
 		fmt.Sprintf("iifname %[1]q ct state new add @%[2]s { %[3]s saddr . jhash %[3]s daddr . th sport . th dport mod %[4]d seed 1 ct count over %[5]d } counter drop",
 			n.Bridge, flowsSet, ip, flowShares, maxFlows/flowShares))
@@ -228,9 +228,9 @@ func (n Network) inputRules() []string {
 		rules = append(rules, fmt.Sprintf("%[1]s daddr %[2]s udp dport 53 add @%[3]s { %[1]s saddr limit rate over %[4]d/second burst %[5]d packets } counter drop",
 			ip, n.DNSAddress, queriesSet, maxQueryRate, maxQueryBurst))
 	}
-	// A pod that could reach a host's VXLAN port could send packets on behalf of other pods,
-	// because its packets have this host's address outside the cluster network. Service addresses
-	// are translated before this hook and the forward hook.
+	// The packets of pods have this host's address outside the cluster network. If a pod could
+	// reach a host's VXLAN port, it could therefore send packets on behalf of other pods. Service
+	// addresses are translated before this hook and the forward hook.
 	return append(rules, n.vxlan("udp dport %[2]d counter drop")...)
 }
 

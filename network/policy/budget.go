@@ -9,8 +9,9 @@ import (
 )
 
 // The budget for one user's projects is minWork, plus workPerPod for each pod and project in the
-// cluster, because every selector might have to be compared with all of them. The unit of work is a
-// rule, an element, or a comparison of a selector with labels.
+// cluster. It depends on the size of the cluster, because every selector might have to be compared
+// with all pods and projects. The unit of work is a rule, an element, or a comparison of a selector
+// with labels.
 const (
 	minWork    = 20_000
 	workPerPod = 100
@@ -53,8 +54,8 @@ type project struct {
 	size     int
 }
 
-// projects returns the projects with policies, in ascending order of size, so that a user's large
-// project does not use up the budget of the user's other projects.
+// projects returns the projects with policies, in ascending order of size. In this order, a user's
+// large project does not use up the budget of the user's other projects.
 func (s snapshot) projects() []project {
 	byNamespace := map[string]*project{}
 	for _, policy := range s.policies {
@@ -100,8 +101,8 @@ func values(selector *metav1.LabelSelector) int {
 	return count
 }
 
-// valuesPerComparison is the number of selector values whose comparison takes as long as the rest
-// of the comparison with an object.
+// valuesPerComparison is the number of selector values that take as long to compare as the fixed
+// part of the comparison with an object.
 const valuesPerComparison = 8
 
 // comparisons returns the work needed to compare a selector with count objects.

@@ -21,8 +21,8 @@ type compiler struct {
 	// chainsOf maps, for each direction, the pods on this node to the chains of the policies that
 	// select them.
 	chainsOf map[direction]map[netip.Addr][]string
-	// sets contains all sets of peers and ports created so far, with the work that creating each of
-	// them took.
+	// sets contains all sets of peers and ports created so far, with the work that each of them
+	// took to create.
 	sets map[string]measuredSet
 	// budget is the budget of the current project's owner, and draft is the current project's part
 	// of the ruleset.
@@ -30,7 +30,7 @@ type compiler struct {
 	draft  *draft
 }
 
-// measuredSet is a set with the work that creating it took, in budget units.
+// measuredSet is a set with the work that it took to create, in budget units.
 type measuredSet struct {
 	set
 	work int
@@ -55,8 +55,8 @@ func newDraft() *draft {
 // chain that jumps to the chains of all policies that select the pod, and then drops the packet.
 // Pods that are selected by the same policies share this chain. The pods that a policy rule selects
 // are elements of a set, which all rules with the same selectors share. Therefore, the number of
-// rules that a packet traverses depends only on the policies of the two pods, not on the number of
-// pods, projects or policies.
+// rules that a packet traverses depends only on the policies of the two pods. It does not depend on
+// the number of pods, projects or policies.
 //
 // The work for one user's projects is limited. A project that exceeds the limit is closed: its pods
 // are isolated, and no rule accepts packets. Otherwise, one user could delay the policies of all
@@ -66,7 +66,8 @@ func compile(s snapshot) *ruleset {
 		snapshot: s, inNamespace: s.byNamespace(), result: newRuleset(s.family), sets: map[string]measuredSet{},
 		chainsOf: map[direction]map[netip.Addr][]string{egress: {}, ingress: {}},
 	}
-	// Peers that select the project "default" also select the hosts, even if it has no pods.
+	// Add the project "default" even if it has no pods, because peers that select it also select
+	// the hosts.
 	c.inNamespace[metav1.NamespaceDefault] = c.inNamespace[metav1.NamespaceDefault]
 	projects := s.projects()
 	budgets := s.budgets(projects)

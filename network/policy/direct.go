@@ -12,8 +12,8 @@ import (
 // connections bypass the rules (see vxlan.Local).
 //
 // Egress firewalls and egress addresses do not affect direct connections, because they apply only
-// to packets that leave the pod network. In multitenant mode, the programs check the networks of
-// both pods, as the rules do.
+// to packets that leave the pod network. In multitenant mode, package vxlan's programs check the
+// networks of both pods, as the rules do.
 //
 // find returns a pod in the cache, or nil. If isEnabled is false, only existing connections are
 // direct.
@@ -45,8 +45,8 @@ func direct(local []cni.Pod, find func(cni.Pod) *cachedPod, rules *ruleset, isEn
 }
 
 // moved replaces the rights to continue existing connections with the rights to move them to the
-// stack. If a policy checks connections, the pod has no right to continue them, so they do not
-// move.
+// kernel's network stack. If a policy checks connections, the pod has no right to continue them, so
+// they do not move.
 func moved(rights vxlan.Rights) vxlan.Rights {
 	if rights&vxlan.RightKeepOpened != 0 {
 		rights ^= vxlan.RightKeepOpened | vxlan.MoveOpened

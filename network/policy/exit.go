@@ -150,8 +150,9 @@ func (o *objects) hostsOf(exits map[string]egressip.Exit) map[string]netip.Addr 
 	return hosts
 }
 
-// addExits adds two kinds of entries to networks: the exits of this node's pods at other hosts, and
-// the marks of projects whose packets leave the cluster at this node.
+// addExits adds two kinds of entries to networks. Exits contains the other hosts at which packets
+// from this node's pods leave the cluster. Gates contains the marks of projects whose packets leave
+// the cluster at this node.
 func (e *Enforcer) addExits(networks *vxlan.Networks, exits map[string]egressip.Exit, local []cni.Pod) {
 	networks.Exits, networks.Gates = map[netip.Addr]vxlan.Exit{}, map[uint32]uint32{}
 	for _, exit := range exits {
@@ -170,7 +171,8 @@ func (e *Enforcer) addExits(networks *vxlan.Networks, exits map[string]egressip.
 }
 
 // release removes the routing rule of each IP family in which no project has egress addresses. Call
-// it only after all packets have lost the rule's mark.
+// it only after the tables have been written, because the previous tables might mark packets for
+// the rule.
 func (s *enforcement) release(exits map[string]egressip.Exit) {
 	for _, t := range s.tables {
 		if family := t.networks.family(); !leaves(exits, family) {

@@ -18,9 +18,9 @@ import (
 
 // forgetFlows makes the kernel forget connections to addresses outside the cluster whose source
 // address is wrong after a change of exits. The kernel chooses the translated source address of a
-// connection only when the connection is opened, and the last chain of exitChains drops all packets
-// with a wrong source address. Therefore, a program that sends datagrams without a pause could
-// otherwise never reach its destination again.
+// connection only when the connection is opened. The last chain of exitChains drops all packets
+// with a wrong source address. Therefore, without forgetFlows, a program that sends datagrams
+// without a pause could never reach its destination again.
 //
 // It is a no-op if the exits are the same as in the last call.
 func (s *enforcement) forgetFlows(exits map[string]egressip.Exit, local []cni.Pod) error {

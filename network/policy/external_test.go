@@ -55,8 +55,8 @@ func (f *fixture) firewall(name string, rules ...string) {
 	f.must(err)
 }
 
-// external waits until the addresses of outside machines and of the pod's node that a pod can reach
-// are exactly the given addresses.
+// external waits until a pod can reach exactly the given addresses. It tries several addresses of
+// outside machines and of the pod's node.
 func (f *fixture) external(pod, want string) {
 	f.Helper()
 	addresses := []string{"203.0.113.1:80", "203.0.113.2:80", "203.0.113.2:53", "198.51.100.1:80", "198.51.100.1:53"}

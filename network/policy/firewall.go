@@ -31,9 +31,9 @@ const (
 
 // firewallsByProject returns the firewalls of all projects with policies.
 //
-// As in OpenShift 3.11, a policy without rules is ignored. A project that has two policies, or that
-// shares its network with other projects, is closed, because the policies contradict each other or
-// would affect other projects. A global project has no firewall.
+// As in OpenShift 3.11, a policy without rules is ignored. A project is closed if it has two
+// policies, because they contradict each other. It is also closed if it shares its network with
+// other projects, because its policy would affect them. A global project has no firewall.
 func (s snapshot) firewallsByProject() map[string]firewall {
 	result := map[string]firewall{}
 	for _, policy := range s.firewalls {
@@ -128,7 +128,7 @@ const denyRule = "counter drop"
 
 // firewallRules returns nftables rules with the same effect as a firewall's rules: the first rule
 // that matches a packet applies. Within a run of consecutive rules of one type, the order has no
-// effect, so a single nftables rule with a set matches all networks in the run.
+// effect. Therefore, a single nftables rule with a set matches all networks in the run.
 func (c *compiler) firewallRules(egress []networkv1.EgressNetworkPolicyRule) (rules []string) {
 	for len(egress) > 0 {
 		kind := egress[0].Type

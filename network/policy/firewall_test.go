@@ -125,8 +125,8 @@ func allows(policy *networkv1.EgressNetworkPolicy, names map[string][]netip.Addr
 	return true
 }
 
-// passes evaluates compiled rules, in which set names are replaced by the sets' content, for an
-// address that is not link-local.
+// passes reports whether compiled rules accept packets to an address that is not link-local. In the
+// rules, set names are replaced by the sets' content.
 func passes(rules string, address netip.Addr) bool {
 	for _, rule := range strings.Split(rules, "\n") {
 		fields := strings.FieldsFunc(rule, func(r rune) bool { return strings.ContainsRune(" ,[]{}", r) })

@@ -14,8 +14,8 @@ import (
 // It also contains the subnets of hosts that are not nodes.
 const hostSet = "hosts"
 
-// hostAddresses returns the content of hostSet. Users' objects do not affect its size, so its work
-// is not part of a user's budget.
+// hostAddresses returns the content of hostSet. Users' objects do not affect its size, so the work
+// for it does not count toward a user's budget.
 func (s snapshot) hostAddresses() measuredSet {
 	result := measuredSet{set: set{kind: s.family.Type(), interval: true, comment: "hosts of the cluster", elements: map[string]bool{}}}
 	for _, host := range widest(slices.Clone(s.hosts)) {

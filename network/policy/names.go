@@ -25,8 +25,8 @@ const (
 	observeTimeout = 5 * time.Second
 )
 
-// Names contains the addresses of the DNS names in egress firewalls: exact names such as
-// "www.example.com", and wildcards such as "*.example.com" for all names below a domain. An
+// Names contains the addresses of the DNS names in egress firewalls. A name is either exact, such
+// as "www.example.com", or a wildcard such as "*.example.com" for all names below a domain. An
 // Enforcer and its node's DNS server share one Names. The addresses expire in Names, not in the
 // kernel. Therefore, a rule that denies a name remains in effect while the node process is down.
 type Names struct {

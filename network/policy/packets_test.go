@@ -82,8 +82,8 @@ func (f *fixture) transmit(from, to string, packets ...packet) {
 	})
 }
 
-// capture returns a function that returns the packets from one pod that have arrived on another
-// pod's device, up to the packet whose ID is last.
+// capture records the packets from one pod that arrive on another pod's device. The returned
+// function waits for the packet with the ID last, and returns the IDs of the recorded packets.
 func (f *fixture) capture(from, to string) (arrivals func(last uint16) []string) {
 	f.Helper()
 	var socket int

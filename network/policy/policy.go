@@ -17,8 +17,8 @@
 // An egress firewall restricts the connections of a project's pods to addresses outside the
 // cluster, and to all addresses of nodes. The project's pods share the firewall's chain, which
 // contains the rules in their order. The addresses of a DNS name form a set. The node's DNS server
-// adds addresses to the set (see Names) before a pod receives the response, and refresh.go resolves
-// the names again when their records expire.
+// adds addresses to the set (see Names) before a pod receives the response. refresh.go resolves the
+// names again when their records expire.
 //
 //	packet ── external chain ── chain of the project ── first rule that matches
 //	          map: source
@@ -87,8 +87,9 @@ type Enforcer struct {
 	Resolvable *Resolvable
 	// Resolver is the address and port of the node's DNS server.
 	Resolver string
-	// Table is the name of the component's nftables tables: a table for policies in the ip family
-	// and, with Second, in the ip6 family, and a table for multicast in the netdev family.
+	// Table is the name of the component's nftables tables. The tables for policies are in the ip
+	// family and, with Second, also in the ip6 family. The table for multicast is in the netdev
+	// family.
 	Table string
 	// Socket is the path of the Unix socket that the CNI plugin connects to.
 	Socket string
@@ -118,9 +119,9 @@ const (
 // Name returns the component's name.
 func (*Enforcer) Name() string { return "network-policy" }
 
-// Notes sets the function that reports policies that do not have the effect that users expect:
-// projects that are closed because their policies are too large, and egress firewalls that do not
-// apply.
+// Notes sets the function that reports policies that do not have the effect that users expect. It
+// reports projects that are closed because their policies are too large, and egress firewalls that
+// do not apply.
 func (e *Enforcer) Notes(note func(text string)) { e.note = note }
 
 // Run enforces policies until ctx is done. The rules remain in effect after Run returns.
@@ -155,7 +156,8 @@ func (e *Enforcer) Run(ctx context.Context, ready func()) error {
 		default: // a value is already pending
 		}
 	}
-	// Multicast packets from other hosts arrive through the VXLAN device.
+	// When the VXLAN device is created, write the rules again, because multicast packets from other
+	// hosts arrive through this device.
 	e.Tunnel.Follow(e.networks(objects), e.monitor.Changed)
 	server, err := listen(e.Socket, objects, e.Tunnel, cmp.Or(e.timeouts, defaultTimeouts()))
 	if err != nil {

@@ -87,8 +87,8 @@ func merge(ranges []portRange) (result []portRange) {
 	return result
 }
 
-// portSet returns the name of the set that contains the destinations' ports that have one of the
-// names.
+// portSet returns the name of a set. The set contains the destinations' ports that have one of the
+// given names.
 func (c *compiler) portSet(destinations []pod, names map[portName]bool) string {
 	key := []string{""}
 	if len(destinations) < len(c.pods) {

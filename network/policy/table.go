@@ -140,8 +140,8 @@ func Isolation(name string, networks Networks) func(ctx context.Context, from, t
 }
 
 // isolates reports whether network policies can restrict packets to a pod. For a pod on another
-// node, it returns true: this node does not have the rules for that pod, and the pod's node accepts
-// packets from hosts.
+// node, it returns true. This node does not have the rules for that pod, and the pod's node would
+// accept the packets, because they come from a host.
 func (t *table) isolates(ctx context.Context, pod netip.Addr) (bool, error) {
 	open, err := t.nft.ListElements(ctx, "set", openSet)
 	if knftables.IsNotFound(err) {

@@ -29,13 +29,13 @@ func networkChain(d direction, id uint32) string { return fmt.Sprintf("%s-%d", d
 // addNetworks isolates pods in different networks in multitenant mode.
 //
 // A packet between two pods passes if the pods have the same network ID, or if one of them has ID
-// 0. Both pods' nodes check the packet: each node reads the networks of its own pods without delay,
+// 0. Both pods' nodes check the packet. Each node reads the networks of its own pods without delay,
 // and receives the networks of other pods from the API. While a network is changing, a packet
 // passes only if both nodes accept it. A pod whose network is unknown can only exchange packets
 // with pods in the global network.
 //
-// Each packet needs two lookups, regardless of the number of projects and pods: a map lookup finds
-// the chain for the network of this node's pod, and a set lookup checks whether the other pod's
+// Each packet needs two lookups, regardless of the number of projects and pods. A map lookup finds
+// the chain for the network of this node's pod. A set lookup then checks whether the other pod's
 // address is in that network.
 func (c *compiler) addNetworks() {
 	if c.plugin != networkplugin.Multitenant {

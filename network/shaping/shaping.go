@@ -2,16 +2,16 @@
 //
 // Packets to a pod are queued at the host end of the pod's veth device, in a token bucket filter
 // (tbf). Packets from a pod arrive at the host end, where the kernel has no queue. A filter
-// redirects them to an ifb device, which has a queue of the same kind and then forwards them as if
-// they had just arrived at the veth device:
+// redirects them to an ifb device, which has a queue of the same kind. The ifb device then forwards
+// them as if they had just arrived at the veth device:
 //
 //	to the pod     bridge ── tbf ── veth ── pod
 //	from the pod   pod ── veth ── u32 filter ── tbf of the ifb device ── veth ── bridge
 //
 // Redirected packets bypass package spoofcheck's check at the veth device. Therefore, the filters
-// match only packets that the check accepts: IP packets from the pod's addresses to the gateway
-// and, for IPv6, only TCP, UDP, SCTP and fragments. All other frames bypass the queue: most of them
-// are dropped, and ARP and ICMPv6 frames are usually few.
+// match only packets that the check accepts. These are IP packets from the pod's addresses to the
+// gateway and, for IPv6, only TCP, UDP, SCTP and fragments. All other frames bypass the queue: most
+// of them are dropped, and ARP and ICMPv6 frames are usually few.
 //
 // A full queue drops packets. The ifb device's name is derived from the veth device's name, so that
 // the ifb device can be found after a crash. The kernel removes all other objects with the veth
@@ -168,9 +168,9 @@ func (p Pod) selectors() []*netlink.TcU32Sel {
 	return list
 }
 
-// selector returns a selector that matches packets to the gateway from the pod's MAC address and
-// from the IP address source, which is at the given offset. Offsets are relative to the IP header,
-// which follows the Ethernet header.
+// selector returns a selector that matches packets to the gateway from the pod's MAC address. The
+// packets must contain the IP address source at the given offset. Offsets are relative to the IP
+// header, which follows the Ethernet header.
 func (p Pod) selector(etherType uint16, source []byte, offset int, keys ...netlink.TcU32Key) *netlink.TcU32Sel {
 	const exact = math.MaxUint32
 	header := binary.BigEndian.AppendUint16(slices.Concat(p.GatewayMAC, p.MAC), etherType)

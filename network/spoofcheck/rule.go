@@ -65,8 +65,8 @@ func (p Pod) rules() [][]expr.Any {
 	)
 }
 
-// protocol compares the protocol that follows the IPv6 extension headers. It matches no packets
-// whose headers the kernel cannot parse.
+// protocol compares the protocol that follows the IPv6 extension headers with number. It matches no
+// packets whose headers the kernel cannot parse.
 func protocol(op expr.CmpOp, number byte) []expr.Any {
 	return []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: 1},

@@ -5,12 +5,16 @@
 //   - IP packets from the pod's MAC and IP addresses to the gateway's MAC address, or
 //   - ARP packets from the same addresses about the gateway's address.
 //
-// All other frames are dropped: frames from other source addresses, frames to other pods,
-// multicasts and broadcasts, IPv6 packets from pods without an IPv6 address, messages that IPv6
-// hosts and routers send about themselves (neighbor discovery, RFC 4861), frames with VLAN tags,
-// and frames of bridge protocols. Pods do not need these frames, because the gateway is their only
-// neighbor (see package cni). Before this check, package multicast copies the pods' multicast
-// packets.
+// All other frames are dropped:
+//
+//   - frames from other source addresses, and frames to other pods,
+//   - multicasts and broadcasts,
+//   - IPv6 packets from pods without an IPv6 address,
+//   - messages that IPv6 hosts and routers send about themselves (neighbor discovery, RFC 4861),
+//   - frames with VLAN tags, and frames of bridge protocols.
+//
+// Pods do not need these frames, because the gateway is their only neighbor (see package cni).
+// Before this check, package multicast copies the pods' multicast packets.
 //
 // The table is `netdev <name>`. Each pod has a chain in the table, at the ingress hook of the pod's
 // device on the host. The chain is named after the device. The hook precedes the bridge, its

@@ -53,8 +53,8 @@ type Report struct {
 	// port that the cluster uses for VXLAN.
 	VXLANDevice string `json:"vxlanDevice,omitempty"`
 	VXLANPort   uint32 `json:"vxlanPort,omitempty"`
-	// PodNetworks lists the pod networks. A host's number of host bits follows each network, as in
-	// 10.128.0.0/14:9.
+	// PodNetworks lists the pod networks. The number of host bits of a host's subnet follows each
+	// network, as in 10.128.0.0/14:9.
 	PodNetworks    []string `json:"podNetworks"`
 	ServiceNetwork string   `json:"serviceNetwork"`
 	// Subnet is this host's subnet, and Pods is the number of pods that have an address in it.

@@ -24,7 +24,7 @@ const (
 	// quietPeriod is the time without datagrams after which no datagram is considered to be in
 	// transit.
 	quietPeriod = 200 * time.Millisecond
-	// batchPeriod limits how far a client may be ahead of its rate.
+	// batchPeriod is how far a client can be ahead of its rate before it pauses.
 	batchPeriod = time.Millisecond
 )
 

@@ -1,6 +1,6 @@
-// Package throughput measures the rate at which two programs can exchange data over TCP, the
-// round-trip time of one byte, and the share of UDP datagrams that arrive. It is a small
-// replacement for iperf3, because hosts and images might not contain iperf3.
+// Package throughput measures the rate at which two programs can exchange data over TCP. It also
+// measures the round-trip time of one byte, and the share of UDP datagrams that arrive. It is a
+// small replacement for iperf3, because hosts and images might not contain iperf3.
 //
 // Source: OpenShift Container Platform 3.11 Cluster Administration, Troubleshooting Throughput
 // Issues.
@@ -31,7 +31,7 @@ const (
 	rounds = 1000
 	// bufferBytes is the number of bytes per write.
 	bufferBytes = 128 << 10
-	// idleTimeout is the time after which a connection without any traffic is closed.
+	// idleTimeout is how long a connection can be idle before it is closed.
 	idleTimeout = 10 * time.Second
 )
 

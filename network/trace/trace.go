@@ -34,8 +34,8 @@ type Step struct {
 	Rule string
 	// Verdict is the kernel's verdict, such as accept, drop, continue or jump CHAIN.
 	Verdict string
-	// Comment is the comment on the chain that the rule jumps to, or on the rule's own chain, such
-	// as the name of a network policy. It is "" if the chain has no comment.
+	// Comment is the comment on the chain that the rule jumps to, or on the rule's own chain. An
+	// example is the name of a network policy. It is "" if the chain has no comment.
 	Comment string
 }
 

@@ -22,8 +22,9 @@ func FindPrograms() (Programs, error) {
 	return programs, errors.Join(errs...)
 }
 
-// FindImagePrograms returns the paths of the programs on this machine that the image for
-// address-sharing pods must contain: keepalived, nft and, for scripts, bash if the machine has it.
+// FindImagePrograms returns the paths on this machine of the programs that the image for
+// address-sharing pods must contain. These are keepalived, nft and, for scripts, bash if the
+// machine has it.
 func FindImagePrograms() ([]string, error) {
 	var paths []string
 	for _, name := range []string{"keepalived", "nft", "bash"} {

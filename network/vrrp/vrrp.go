@@ -1,4 +1,4 @@
-// Package vrrp shares virtual addresses among hosts with keepalived: each address is on one host,
+// Package vrrp shares virtual addresses among hosts with keepalived. Each address is on one host,
 // and moves to another host if that host or its service fails. The package runs in the pods of `oc
 // adm ipfailover` and is configured by the OPENSHIFT_HA_* environment variables.
 //
@@ -31,9 +31,9 @@ type Programs struct {
 	Keepalived, Nft, Netcat string
 }
 
-// Prepare writes keepalived's configuration to a directory, adds a rule that accepts VRRP to the
-// host's packet filter, and returns the command that shares the addresses. The command runs until
-// it is terminated, and then releases the addresses.
+// Prepare writes keepalived's configuration to a directory, and adds a rule that accepts VRRP to
+// the host's packet filter. It returns the command that shares the addresses. The command runs
+// until it is terminated, and then releases the addresses.
 func (s *Settings) Prepare(ctx context.Context, dir string, programs Programs) (command []string, err error) {
 	device, address, err := s.device()
 	if err != nil {
@@ -156,7 +156,7 @@ func (s *Settings) config(device string, address netip.Addr, programs Programs) 
 		instances = append(instances, instance{s.FirstID + i, s.priority(i, address), group[:advertised], group[advertised:]})
 	}
 	check := s.CheckScript
-	if check == "" && s.Port != 0 { // busybox's nc cannot only connect, so it then runs /bin/true
+	if check == "" && s.Port != 0 { // busybox's nc cannot connect and exit, so it runs /bin/true
 		check = fmt.Sprintf("%s -w 2 127.0.0.1 %d -e /bin/true", programs.Netcat, s.Port)
 	}
 	var buf bytes.Buffer

@@ -45,8 +45,8 @@ type copiedMap struct {
 }
 
 // adopt continues to use the connections and the pods of a previous process's programs. Without
-// this state, the packets of an open connection would pass the stack, which could not determine the
-// side that opened the connection.
+// this state, the packets of an open connection would pass the network stack, which could not
+// determine the side that opened the connection.
 func (p *programs) adopt() error {
 	p.localsOf, p.former, p.isAged = map[netip.Addr]attachedLocal{}, map[netip.Addr]bool{}, false
 	if err := revokeOtherLayouts(); err != nil {
@@ -162,7 +162,7 @@ func restrictFormer(pods map[netip.Addr]Local) error {
 	})
 }
 
-// restrictMap removes all rights that are not in pods from a map.
+// restrictMap removes from a map all rights that pods does not contain.
 func restrictMap(locals *ebpf.Map, pods map[netip.Addr]Local) error {
 	changed := map[netip.Addr][]byte{} // nil if the pod is not in the list
 	var key, value []byte
@@ -199,7 +199,7 @@ func restrictMap(locals *ebpf.Map, pods map[netip.Addr]Local) error {
 }
 
 // revokeOtherLayouts removes all rights from the programs of previous processes whose rights have a
-// different layout. Without rights, the programs pass all packets to the stack.
+// different layout. Without rights, the programs pass all packets to the network stack.
 func revokeOtherLayouts() error {
 	return eachFormerMap(func(name string, m *ebpf.Map) (bool, error) {
 		if name == localsMap || kindOf(name) != localsMap {

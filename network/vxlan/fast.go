@@ -42,7 +42,7 @@ func (l Local) share() uint32 {
 	return sum.Sum32()
 }
 
-// Rights determine which packets can bypass the stack.
+// Rights determine which packets can bypass the kernel's network stack.
 type Rights uint32
 
 // Rights apply to packets that open a connection and to later packets from the side that opened it.
@@ -237,11 +237,11 @@ func (p *programs) forget(address netip.Addr, present attachedLocal) error {
 	return nil
 }
 
-// Times, in seconds, after which connections without packets are removed. closedTimeout applies to
-// connections that both sides have closed, that never had a response, or whose packets pass the
-// stack. resetTimeout applies to connections that a packet has reset; it is longer, because the
-// packet can be forged. idleTimeout, which is the same as the service proxy's timeout, applies to
-// all other connections.
+// Times, in seconds, for which a connection can be idle before it is removed. closedTimeout applies
+// to connections that both sides have closed, that never had a response, or whose packets pass the
+// network stack. resetTimeout applies to connections that a packet has reset. It is longer, because
+// the packet can be forged. idleTimeout, which is the same as the service proxy's timeout, applies
+// to all other connections.
 const (
 	closedTimeout = 60
 	resetTimeout  = 600
@@ -326,7 +326,7 @@ func (p *programs) setShares(connections map[uint32]uint32) error {
 	return nil
 }
 
-// timeout returns the time, in seconds, after which a connection without packets is removed.
+// timeout returns the time, in seconds, for which a connection can be idle before it is removed.
 func timeout(state uint32) int32 {
 	const bothClosed = closedHere | closedThere
 	switch {

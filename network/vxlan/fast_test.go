@@ -97,8 +97,8 @@ func openConnectionsLoseTheirRights(t *testing.T, one, two podHost) {
 	}
 }
 
-// TestConnectionsOfLimitedPodsMoveToTheStack moves an open connection of a pod to the stack. After
-// that, the packets in both directions pass the host's rules.
+// TestConnectionsOfLimitedPodsMoveToTheStack moves an open connection of a pod to the network
+// stack. After that, the packets in both directions pass the host's rules.
 func TestConnectionsOfLimitedPodsMoveToTheStack(t *testing.T) {
 	onEachPath(t, connectionsOfLimitedPodsMoveToTheStack)
 }
@@ -114,7 +114,7 @@ func connectionsOfLimitedPodsMoveToTheStack(t *testing.T, one, two podHost) {
 			t.Fatal(err)
 		}
 		// Count only this connection's packets: packets of the previous connection might still pass
-		// the stack.
+		// the network stack.
 		port := conn.LocalAddr().(*net.TCPAddr).Port
 		tt.limited.rules("add chain ip test forward { type filter hook forward priority 0; }",
 			fmt.Sprintf("add rule ip test forward ip saddr %s tcp sport %d counter", tt.opener.podAddress, port),
@@ -198,8 +198,8 @@ func translatedConnectionsReturnThroughTheStack(t *testing.T, one, two podHost) 
 	if err != nil || !echoes(conn) {
 		t.Fatalf("connection to the service: %v", err)
 	}
-	// The pod opens no more direct connections to this port, because one of them could have the
-	// same source port as the connection through the service.
+	// The pod opens no more direct connections to this port. One of them could have the same source
+	// port as the connection through the service.
 	one.rules("add chain ip test forward { type filter hook forward priority 0; meta l4proto tcp drop; }")
 	if _, err := one.dial(two.podAddress); err == nil {
 		t.Error("a direct connection opens beside a connection through the service")
@@ -366,7 +366,7 @@ func TestEndedConnectionsAreForgotten(t *testing.T) {
 }
 
 // TestRemovedDeviceHasNoDirectConnections checks that a pod's packets take the path through the
-// stack if the node no longer uses VXLAN.
+// network stack if the node no longer uses VXLAN.
 func TestRemovedDeviceHasNoDirectConnections(t *testing.T) {
 	one, two := newPodHosts(t)
 	if conn, err := one.dial(two.podAddress); err != nil || !echoes(conn) {

@@ -14,7 +14,7 @@ const fastMark = 1 << 26
 // skbVLAN is the offset of the skb field that specifies whether the frame had a VLAN tag.
 const skbVLAN = 20
 
-// Offsets of stack fields from the top of the stack.
+// Offsets of fields in the eBPF stack, from the top of that stack.
 const (
 	stackValue = -128 // a connection
 	stackFrame = -178 // headers of the packet; the IP header is aligned
@@ -77,15 +77,15 @@ const (
 	localSize                            = 12
 )
 
-// pairPeriod is the time, in nanoseconds, during which a pod opens no direct connections to a port
-// after it has opened a connection to that port through a service.
+// pairPeriod is the period, in nanoseconds, that begins when a pod opens a connection to a port
+// through a service. During this period, the pod opens no direct connections to that port.
 const pairPeriod = 600e9
 
-// podProgram returns the program for packets that a pod sends. It sends packets to pods on other
-// nodes directly to the VXLAN device, or to the device on the network segment that both nodes
-// share, if the pod's connection permits that. All other packets take the path through the kernel's
-// network stack. Package spoofcheck does not see the packets of direct connections, so the program
-// checks their source.
+// podProgram returns the program for packets that a pod sends. If the pod's connection permits it,
+// the program sends packets to pods on other nodes directly. It sends them to the VXLAN device, or
+// to the device on the network segment that both nodes share. All other packets take the path
+// through the kernel's network stack. Package spoofcheck does not see the packets of direct
+// connections, so the program checks their source.
 func podProgram(m *kernelMaps) asm.Instructions {
 	return join(
 		asm.Instructions{
@@ -169,9 +169,9 @@ func podProgram(m *kernelMaps) asm.Instructions {
 	)
 }
 
-// compatible passes the packet to the stack in multitenant mode if a pod's network ID is unknown,
-// or if the two pods' network IDs differ and neither of them is 0. One pod is on this node, and the
-// other pod is on another node. It changes R7.
+// compatible applies to multitenant mode. It passes the packet to the network stack if a pod's
+// network ID is unknown. It also does so if the two pods' network IDs differ and neither of them is
+// 0. One pod is on this node, and the other pod is on another node. compatible changes R7.
 func compatible(m *kernelMaps, local, remote int16) asm.Instructions {
 	return join(
 		asm.Instructions{
@@ -196,8 +196,8 @@ func compatible(m *kernelMaps, local, remote int16) asm.Instructions {
 	)
 }
 
-// mapped converts the IPv4 address at a stack offset to the form that the maps use, and stores the
-// result on the stack.
+// mapped converts the IPv4 address at an offset in the eBPF stack to the form that the maps use. It
+// stores the result in the eBPF stack.
 func mapped(to, address int16) asm.Instructions {
 	return asm.Instructions{
 		asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.RFP, to, asm.R1, asm.DWord),
@@ -207,9 +207,10 @@ func mapped(to, address int16) asm.Instructions {
 }
 
 // connection sets the state of a new connection, and then continues at the label opened. At the
-// label "refuse", it sets the state of a new connection that takes the path through the stack. At
-// the label "open", it sets R2 to the state of an existing connection. R7 holds the packet's flags.
-// If the connection is unknown or cannot be recorded, connection passes the packet to the stack.
+// label "refuse", it sets the state of a new connection that takes the path through the network
+// stack. At the label "open", it sets R2 to the state of an existing connection. R7 holds the
+// packet's flags. If the connection is unknown or cannot be recorded, connection passes the packet
+// to the network stack.
 func connection(m *kernelMaps, state, closed int32, opened string) asm.Instructions {
 	return join(
 		count(m, "new connection"),
@@ -245,8 +246,8 @@ func connection(m *kernelMaps, state, closed int32, opened string) asm.Instructi
 }
 
 // count counts a connection in the project's share unless the connection is already recorded. If
-// the share is used up, count passes the packet to the stack. Otherwise, it continues at label,
-// which it defines.
+// the share is used up, count passes the packet to the network stack. Otherwise, it continues at
+// label, which it defines.
 func count(m *kernelMaps, label string) asm.Instructions {
 	return join(
 		lookup(m.flows.FD(), stackFlow),
@@ -263,9 +264,9 @@ func count(m *kernelMaps, label string) asm.Instructions {
 	)
 }
 
-// keep passes a packet from the side that opened a connection to the stack, unless the pod has the
-// given right. If the pod moves its connections to the stack, keep changes the state of the
-// connection to which R0 points. R9 holds the pod's rights.
+// keep passes a packet from the side that opened a connection to the network stack, unless the pod
+// has the given right. If the pod moves its connections to the network stack, keep changes the
+// state of the connection to which R0 points. R9 holds the pod's rights.
 func keep(right, move Rights) asm.Instructions {
 	return asm.Instructions{
 		asm.Mov.Reg(asm.R1, asm.R9), asm.And.Imm(asm.R1, int32(right)),
@@ -312,8 +313,8 @@ func deliver(m *kernelMaps) asm.Instructions {
 	)
 }
 
-// toPod sends packets of direct connections to the pod's end of its device, if they arrived through
-// the device for direct packets of the sender's node.
+// toPod sends packets of direct connections to the pod's end of its device. The packets must have
+// arrived through the device for direct packets of the sender's node.
 func toPod(m *kernelMaps) asm.Instructions {
 	return join(
 		asm.Instructions{
@@ -358,11 +359,11 @@ func toPod(m *kernelMaps) asm.Instructions {
 	)
 }
 
-// recordStack records connections that a pod on this node opens through the stack, because their
-// responses must return through the stack. If the stack has translated a connection's addresses,
-// one of the pod's direct connections could have the same key. Therefore, the pod opens no more
-// direct connections to this port. recordStack continues at the label "recorded". It does not
-// change R6, R7 or R8.
+// recordStack records connections that a pod on this node opens through the network stack, because
+// their responses must return through it. If the network stack has translated a connection's
+// addresses, one of the pod's direct connections could have the same key. Therefore, the pod opens
+// no more direct connections to this port. recordStack continues at the label "recorded". It does
+// not change R6, R7 or R8.
 func recordStack(m *kernelMaps) asm.Instructions {
 	return join(
 		asm.Instructions{
@@ -396,8 +397,8 @@ func recordStack(m *kernelMaps) asm.Instructions {
 	)
 }
 
-// tcpFrame copies the headers of a TCP packet to the stack. It jumps to a label unless the packet
-// is an unfragmented TCP packet with an IPv4 header without options.
+// tcpFrame copies the headers of a TCP packet to the eBPF stack. It jumps to a label unless the
+// packet is an unfragmented TCP packet with an IPv4 header without options.
 func tcpFrame(other string) asm.Instructions {
 	const version, fragmented = 0x45, 0x3fff
 	return join(

@@ -14,7 +14,8 @@ import (
 )
 
 // FuzzFrames runs the programs in the kernel. It verifies that a packet leaves the node only if its
-// destination is a pod on another host, and that no packet enters the node outside VXLAN.
+// destination is a pod on another host. It also verifies that no packet enters the node outside
+// VXLAN.
 func FuzzFrames(f *testing.F) {
 	if err := rlimit.RemoveMemlock(); err != nil {
 		f.Fatal(err)

@@ -47,9 +47,9 @@ const (
 	settingsSize     = settingsReplicas + 8 // a multiple of 8
 
 	// peerGateway is the offset of the node's address in its IPv4 subnet, in network byte order.
-	// peerDevice is the offset of the index of the device for packets of direct connections; the
+	// peerDevice is the offset of the index of the device for packets of direct connections. The
 	// index is 0 if the subnet has no direct connections. peerHop is the offset of the node's
-	// address, in network byte order; the address is 0 if these packets are encapsulated in VXLAN.
+	// address, in network byte order. The address is 0 if these packets are encapsulated in VXLAN.
 	peerAddress, peerFlags, peerVNI, peerGateway, peerDevice, peerHop = 0, 4, 8, 12, 16, 20
 
 	peerSize = 24

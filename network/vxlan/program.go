@@ -28,7 +28,8 @@ func protocol(etherType uint16) int32 {
 	return int32(binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, etherType)))
 }
 
-// Offsets of stack fields from the top of the stack. Addresses are in network byte order.
+// Offsets of fields in the eBPF stack, from the top of that stack. Addresses are in network byte
+// order.
 const (
 	stackSource    = -16
 	stackTarget    = -32
@@ -98,7 +99,7 @@ func egressProgram(m *kernelMaps) asm.Instructions {
 			asm.JEq.Imm(asm.R0, 0, "drop"),
 			asm.Mov.Reg(asm.R9, asm.R0),
 			asm.LoadMem(asm.R7, asm.R9, peerVNI, asm.Word),
-			// Clear the mark, because it would also route the packet to the host through this
+			// Clear the mark. Otherwise, the encapsulated packet would also be routed through this
 			// device.
 			asm.Mov.Imm(asm.R1, 0), asm.StoreMem(asm.R6, skbMark, asm.R1, asm.Word),
 		},
@@ -313,7 +314,7 @@ func addresses() asm.Instructions {
 	)
 }
 
-// copyBytes copies bytes from the packet to the stack. The instruction offset sets R2 to their
+// copyBytes copies bytes from the packet to the eBPF stack. The instruction offset sets R2 to their
 // offset.
 func copyBytes(offset asm.Instruction, to int16, size int32) asm.Instructions {
 	return join(

@@ -55,7 +55,7 @@ func toSegment() asm.Instructions {
 }
 
 // segmentEgressProgram returns the program for packets that the host sends on a network segment. It
-// records connections that pods open through the stack.
+// records connections that pods open through the network stack.
 func segmentEgressProgram(m *kernelMaps) asm.Instructions {
 	return join(
 		asm.Instructions{
@@ -147,10 +147,10 @@ func (p *programs) setSegments(peers map[netip.Prefix]Peer, mtu int) error {
 }
 
 // checkSegment returns an error if direct connections cannot use a device. The device's frames must
-// have Ethernet headers, and must be large enough for the packets of pods, because only the stack
-// reports larger packets to the pods. No other filter or program may accept packets before these
-// programs process them. Otherwise, the stack would receive replies of connections that it does not
-// track.
+// have Ethernet headers. They must be large enough for the packets of pods, because only the
+// network stack reports larger packets to the pods. No other filter or program may accept packets
+// before these programs process them. Otherwise, the network stack would receive replies of
+// connections that it does not track.
 func checkSegment(device netlink.Link, mtu int) error {
 	name := device.Attrs().Name
 	if device.Attrs().EncapType != "ether" {

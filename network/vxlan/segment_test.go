@@ -28,8 +28,8 @@ func (h *host) segmentPrograms() int {
 }
 
 // TestSegmentsWithOtherFiltersAreNotUsed adds filters and programs that accept all packets, and a
-// qdisc that has no hook for sent packets. The host drops packets of connections that its stack
-// does not track.
+// qdisc that has no hook for sent packets. The host drops packets of connections that its network
+// stack does not track.
 func TestSegmentsWithOtherFiltersAreNotUsed(t *testing.T) {
 	one, two := newSegmentHosts(t)
 	one.rules("add chain ip test forward { type filter hook forward priority 0; ct state invalid drop; }")

@@ -16,8 +16,8 @@
 //
 // The device itself has no network ID (metadata mode). Two eBPF programs at its tc hooks set and
 // check the IDs. The programs' maps contain the subnets of other hosts and the network IDs of this
-// node's pods, so the cost of a packet depends neither on the number of hosts nor on the number of
-// pods. If this process exits, the kernel keeps the device, the programs and the maps.
+// node's pods. Therefore, the cost of a packet depends neither on the number of hosts nor on the
+// number of pods. If this process exits, the kernel keeps the device, the programs and the maps.
 //
 // Packets to addresses outside the cluster leave the cluster at the host that has their project's
 // egress address (package egressip). They reach this host over a route through the device to
@@ -25,9 +25,9 @@
 // addresses send responses from outside.
 //
 // The TCP packets of direct connections between pods (Local) bypass the kernel's network stack on
-// their nodes: a program at a pod's device sends them to this device, and the device's program
+// their nodes. A program at a pod's device sends them to this device, and the device's program
 // delivers them to the pod. Between hosts that share a network segment, these packets are not
-// encapsulated in VXLAN: the program sends them to the host's device on the segment, which also has
+// encapsulated in VXLAN. The program sends them to the host's device on the segment, which also has
 // programs (segment.go).
 //
 // Each of the other nodes receives a copy of a pod's multicast packet. On these nodes, package
@@ -53,8 +53,8 @@ import (
 const Port = 4789
 
 // NextHop returns the gateway of the routes that lead through the device to addresses outside the
-// cluster: the dummy address of RFC 7600, or an address in the discard-only prefix of RFC 6666. The
-// address is only a placeholder, because the device's program determines the host.
+// cluster. The gateway is the dummy address of RFC 7600, or an address in the discard-only prefix
+// of RFC 6666. The address is only a placeholder, because the device's program determines the host.
 func NextHop(family ipfamily.Family) netip.Addr {
 	if family == ipfamily.IPv6 {
 		return netip.AddrFrom16([16]byte{0: 1, 15: 8})
@@ -92,9 +92,9 @@ type Peer struct {
 	// Gateway is the host's address in its IPv4 subnet. It is required only if the peer's subnet is
 	// an IPv6 subnet.
 	Gateway netip.Addr
-	// Routed means that unicast packets to the host's pods do not pass through the VXLAN device,
-	// but through the device with the index Device, which is on a network segment that both hosts
-	// share.
+	// Routed means that unicast packets to the host's pods do not pass through the VXLAN device.
+	// They pass through the device with the index Device, which is on a network segment that both
+	// hosts share.
 	Routed bool
 	Device int
 	// External means that the host is not a node. It responds to ARP requests for its addresses.
@@ -214,7 +214,7 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 
 // ensureDevice creates or repairs the device. It sets the device's index in the maps before it
 // attaches the programs to the device. Otherwise, the programs would pass packets of open direct
-// connections to the stack.
+// connections to the network stack.
 func (t *Tunnel) ensureDevice(p *programs) error {
 	if t.device.Absent {
 		p.deviceIndex = 0
@@ -245,7 +245,8 @@ func (t *Tunnel) Remove(name string) error {
 		t.programs.close()
 		t.programs = nil
 	}
-	// Without rights, the programs that remain on the pods' devices pass all packets to the stack.
+	// Without rights, the programs that remain on the pods' devices pass all packets to the network
+	// stack.
 	return errors.Join(revokeFormer(), RemoveSegments(), removeDevice(name))
 }
 

@@ -113,8 +113,8 @@ func (b *Balancer) update(servers []string) {
 }
 
 // apply applies the list of API servers. While no server in the list is serving, apply keeps the
-// previous servers, because for a few seconds after a failure, the list can contain only masters
-// that have failed.
+// previous servers. This is necessary because, for a few seconds after a failure, the list can
+// contain only masters that have failed.
 func (b *Balancer) apply() {
 	b.applying.Lock()
 	defer b.applying.Unlock()
@@ -230,8 +230,8 @@ func (b *Balancer) probe(ctx context.Context, address string) bool {
 	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
 }
 
-// record stores the result of a check. If there is only one API server, its connections stay open:
-// closing them would not help, and requests that the server is still processing would fail.
+// record stores the result of a check. If there is only one API server, its connections stay open.
+// Closing them would not help, and requests that the server is still processing would fail.
 func (b *Balancer) record(address string, serves bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -253,7 +253,7 @@ func (b *Balancer) record(address string, serves bool) {
 	}
 }
 
-// order returns the API servers in the order in which they are tried: servers that are serving come
+// order returns the API servers in the order in which they are tried. Servers that are serving come
 // first, and among these, the preferred server comes first.
 func (b *Balancer) order() []*backend {
 	b.mu.Lock()

@@ -10,9 +10,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/atomicfile"
 )
 
-// ServerFile is the path of a file that stores the latest list of API servers on a master's node,
-// as a JSON list of host:port addresses. The node needs the list if it starts while its own API
-// server is not serving.
+// ServerFile is the path of a file that stores the latest list of API servers on a master's node.
+// The file contains a JSON list of host:port addresses. The node needs the list if it starts while
+// its own API server is not serving.
 type ServerFile string
 
 // Save replaces the stored API servers.

@@ -16,9 +16,10 @@ import (
 // bootFile is the file in State that contains the ID of the boot during which State was created.
 const bootFile = "boot"
 
-// cleanState empties dir if it belongs to an earlier boot, because the PIDs, sockets and mounts in
-// dir are then stale or refer to something else. It keeps dir if it belongs to the current boot, so
-// that running containers keep running. It then marks dir with the current boot's ID.
+// cleanState empties dir if it belongs to an earlier boot. In that case, the PIDs, sockets and
+// mounts in dir are stale or refer to something else. cleanState keeps dir if it belongs to the
+// current boot, so that running containers keep running. It then marks dir with the current boot's
+// ID.
 func cleanState(dir string) error {
 	current, err := boot.ID("/proc")
 	if err != nil {
@@ -42,9 +43,8 @@ func cleanState(dir string) error {
 	return os.WriteFile(path, []byte(current), 0o600)
 }
 
-// empty removes dir and its content. It fails if something is mounted in dir, because in that case
-// dir does not belong to an earlier boot, and removing it would delete files on a mounted file
-// system.
+// empty removes dir and its content. It fails if something is mounted in dir. In that case, dir
+// does not belong to an earlier boot, and removing it would delete files on a mounted file system.
 func empty(dir string) error {
 	absolute, err := filepath.Abs(dir)
 	if err != nil {

@@ -17,9 +17,9 @@ var configTemplate string
 // appends names of 65 characters, and the path in a Unix socket address has at most 107 characters.
 const maxSocketDir = 42
 
-// ShimSocketDir returns the directory for the shims' sockets: a directory in State or, if that path
-// is too long for a socket address, a directory in /run whose name is derived from State. A caller
-// that removes State must also remove this directory.
+// ShimSocketDir returns the directory for the shims' sockets, which is in State. If that path is
+// too long for a socket address, it returns a directory in /run whose name is derived from State. A
+// caller that removes State must also remove this directory.
 func (r Runtime) ShimSocketDir() string {
 	if dir := filepath.Join(r.State, "s"); len(dir) <= maxSocketDir {
 		return dir

@@ -2,9 +2,9 @@
 // process of slipway.
 //
 // containerd writes only to its Runtime's directories, so it neither conflicts with another
-// containerd on the machine nor leaves files elsewhere: images and snapshots are in Root, and
-// everything that belongs to the current boot (sockets, the state of running containers, network
-// namespaces) is in State. Its configuration file is generated on each start from Runtime's fields.
+// containerd on the machine nor leaves files elsewhere. Root contains images and snapshots. State
+// contains everything that belongs to the current boot: sockets, the state of running containers,
+// and network namespaces. Its configuration file is generated on each start from Runtime's fields.
 // Do not edit the file: each supported setting is a field.
 //
 // Containers and their shims outlive containerd: a new containerd process finds them in State and

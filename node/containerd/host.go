@@ -53,7 +53,7 @@ func hasCapability(path string, capability int) bool {
 	return false
 }
 
-// Snapshotter returns the snapshotter that containerd's configuration uses for this Root:
+// Snapshotter returns the snapshotter that containerd's configuration uses for this Root. This is
 // overlayfs, or native (copies) if the kernel or the file system does not support overlay mounts.
 // It tries a mount below Root.
 func (r Runtime) Snapshotter() (string, error) {

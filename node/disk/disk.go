@@ -104,8 +104,8 @@ func (g *Guard) check() {
 	}
 }
 
-// space returns the number of a disk's free bytes that are available to users other than root, and
-// the number of free bytes below which Guard acts.
+// space returns the number of free bytes on a disk that are available to users other than root.
+// minFree is the number of free bytes below which Guard acts.
 func space(dir string) (free, minFree uint64, err error) {
 	var disk unix.Statfs_t
 	if err := unix.Statfs(dir, &disk); err != nil {

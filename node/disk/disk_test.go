@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-platform/slipway/node/teardown"
 )
 
-// smallDisk returns the mount point of a 100 MiB disk that is nearly full.
+// smallDisk mounts an empty 100 MiB disk and returns its mount point.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	image, dir := filepath.Join(t.TempDir(), "disk"), t.TempDir()
@@ -112,7 +112,8 @@ func newGuard(t *testing.T, dir string) *Guard {
 func TestPodsThatFillDiskAreKilled(t *testing.T) {
 	dir := smallDisk(t)
 	guard := newGuard(t, dir)
-	// Each process writes little at a time, but repeatedly, so that the test has enough time.
+	// Each process repeatedly writes and deletes a small file, so that the disk does not fill up
+	// during the test.
 	second := "while :; do dd if=/dev/zero of=" + dir + "/$$ bs=1M count=1 2>/dev/null; rm " + dir + "/$$; done"
 	writers := map[string]*pod{}
 	for _, class := range []string{"besteffort", "burstable", ""} {

@@ -28,12 +28,12 @@ import (
 type Progress func(read, total int64)
 
 // LoadArchive loads all images for this host's platform from the archive at path, and returns their
-// names. It reads the output of `docker save` and `podman save`, and OCI image layouts, as tar
-// files that are uncompressed or compressed with gzip or zstd. An image without a name is named
-// localhost/<file name without suffix>:<tag>. If the image has no tag, the tag is "latest".
+// names. It reads the output of `docker save` and `podman save`, and OCI image layouts. The archive
+// is a tar file, either uncompressed or compressed with gzip or zstd. An image without a name is
+// named localhost/<file name without suffix>:<tag>. If the image has no tag, the tag is "latest".
 // progress can be nil.
 //
-// Errors contain the file and the cause, for example that the file is not an image archive, is
+// Errors contain the file and the cause. For example, the file is not an image archive, is
 // truncated, or contains no image for this platform.
 func (s Store) LoadArchive(ctx context.Context, path string, progress Progress) ([]string, error) {
 	c, err := s.connect()
@@ -242,8 +242,8 @@ func decompress(file io.Reader) (io.ReadCloser, error) {
 	return checkTar(plain)
 }
 
-// checkTar returns stream with all its data, or an error if stream does not begin like a tar
-// archive (the "magic" field in the first header).
+// checkTar returns stream with all its data. It returns an error if stream does not begin like a
+// tar archive (the "magic" field in the first header).
 func checkTar(stream io.ReadCloser) (io.ReadCloser, error) {
 	const magicOffset, magic = 257, "ustar"
 	buffered := bufio.NewReader(stream)

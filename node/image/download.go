@@ -74,8 +74,8 @@ func (d *download) transfer(ctx context.Context, desc ocispec.Descriptor) ([]oci
 	}
 	desc = bare(desc)
 	// containerd shares transfers that have the same name. A transfer from one repository must not
-	// delay or break transfers from another repository, even in the same registry, because the
-	// registry can forward requests for a repository to another server.
+	// delay or break transfers from another repository, even in the same registry. This is
+	// necessary because the registry can forward requests for a repository to another server.
 	desc.Annotations = map[string]string{ocispec.AnnotationRefName: d.repository.Name()}
 	if images.IsLayerType(desc.MediaType) {
 		d.layers.Add(1)
@@ -204,8 +204,9 @@ func checkManifest(config ocispec.Descriptor, layers []ocispec.Descriptor) error
 	return nil
 }
 
-// bare returns a descriptor without the fields that containerd must not use: containerd would
-// connect to the URLs without this package's dialer, and copy the annotations to snapshot labels.
+// bare returns a descriptor without the fields that containerd must not use. Otherwise, containerd
+// would connect to the URLs without this package's dialer, and copy the annotations to snapshot
+// labels.
 func bare(desc ocispec.Descriptor) ocispec.Descriptor {
 	desc.URLs, desc.Data, desc.Annotations = nil, nil, nil
 	return desc

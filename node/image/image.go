@@ -1,9 +1,10 @@
-// Package image loads container images into a host's containerd: images that slipway creates from
-// programs on the host (pause, tools, slipway itself), image archives that an administrator
-// provides, and images that Service pulls from registries for pods.
+// Package image loads container images into a host's containerd:
+//   - images that slipway creates from programs on the host (pause, tools, slipway itself)
+//   - image archives that an administrator provides
+//   - images that Service pulls from registries for pods
 //
 // Created images are reproducible: the same programs result in the same digest on each host and on
-// each start, and existing images are not created again. They are pinned, so that the kubelet keeps
+// each start. Existing images are not created again. They are pinned, so that the kubelet keeps
 // them when the disk is full.
 //
 // Registries are configured in the registries.d directory in the data directory. It contains a

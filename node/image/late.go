@@ -15,9 +15,9 @@ import (
 // Loading all of these images takes seconds.
 const lateTimeout = 2 * time.Minute
 
-// isLoadedLate reports whether Loader loads the image only after the node has started, so that the
-// image can be missing for a while. The router and ipfailover images are not included, because they
-// do not exist on hosts without their programs.
+// isLoadedLate reports whether Loader loads the image only after the node has started. Until then,
+// the image can be missing. The router and ipfailover images are not included, because they do not
+// exist on hosts without their programs.
 func isLoadedLate(name string) bool {
 	return slices.Contains([]string{SelfName, DeployerName, BuilderName}, name)
 }

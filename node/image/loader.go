@@ -26,7 +26,8 @@ type Loader struct {
 	// Store is the target store. Its containerd need not be running yet.
 	Store Store
 	// Pause, Runc, Busybox and Executable are the paths of the pod sandbox program, runc, a static
-	// busybox, and slipway (/proc/self/exe, so that an upgrade of the file has no effect).
+	// busybox, and slipway. Executable is /proc/self/exe, so that an upgrade of the file has no
+	// effect.
 	Pause, Runc, Busybox, Executable string
 	// HAProxy returns the path of HAProxy, or an error if HAProxy is unsuitable. If it is nil, the
 	// router image is not created.
@@ -37,8 +38,8 @@ type Loader struct {
 	// Archives is a directory that contains image archives. New and changed archives are loaded.
 	// The directory need not exist.
 	Archives string
-	// NodeReady is closed when the node has started. Loading large images waits for it, unless it
-	// is nil.
+	// NodeReady is closed when the node has started. Large images are loaded after that, or
+	// immediately if NodeReady is nil.
 	NodeReady <-chan struct{}
 	// HasDeployer, if not nil, is called repeatedly after the deployer image has been loaded, until
 	// it succeeds.

@@ -18,7 +18,8 @@ type meter struct {
 
 type meterKey struct{}
 
-// meterOf returns a context's meter or, if the context has none, a new meter, which is not read.
+// meterOf returns a context's meter. If the context has none, it returns a new meter, whose values
+// are never read.
 func meterOf(ctx context.Context) *meter {
 	if m, ok := ctx.Value(meterKey{}).(*meter); ok {
 		return m

@@ -107,10 +107,10 @@ func sourceLabel(repository reference.Named) (key, value string) {
 	return labelSource + hash(reference.Domain(repository)), hash(reference.Path(repository))
 }
 
-// checkLayers checks that the registry has served the configuration and the layers to the caller,
-// and that the layers have the content that the image's configuration specifies. This check is
-// necessary because containerd does not unpack a layer if it already has a snapshot for the diff
-// IDs in the configuration, and any other image can contain the same diff IDs.
+// checkLayers checks that the registry has served the configuration and the layers to the caller.
+// It also checks that the layers have the content that the image's configuration specifies. The
+// second check is necessary because containerd does not unpack a layer if it already has a snapshot
+// for the diff IDs in the configuration. Any other image can contain the same diff IDs.
 func (p *puller) checkLayers(ctx context.Context, namespace string, target ocispec.Descriptor, d *download) error {
 	store := p.client.ContentStore()
 	manifest, err := images.Manifest(ctx, store, target, platforms.Default())

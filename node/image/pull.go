@@ -177,7 +177,7 @@ func (p *puller) unpacker(ctx context.Context, namespace string) (*unpack.Unpack
 }
 
 // recordNames returns the names under which the CRI plugin stores a pulled image: its ID, the
-// repository with the digest, and the tag, if there is one.
+// repository with the digest, and any tag.
 func recordNames(ref reference.Named, id, digest string) []string {
 	list := []string{id, ref.Name() + "@" + digest}
 	if withTag, ok := ref.(reference.NamedTagged); ok {

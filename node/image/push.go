@@ -39,8 +39,8 @@ type Registry struct {
 // registry. to is the image's new name, such as docker-registry.default.svc:5000/shop/base:latest.
 // Push does not send layers that the registry already has.
 //
-// Errors contain the image's name. A push fails if the image is not on this host, if its layers are
-// not stored as archives, or if the registry rejects the image.
+// Errors contain the image's name. A push fails if the image is not on this host, its layers are
+// not stored as archives, or the registry rejects it.
 func (s Store) Push(ctx context.Context, name, to string, registry Registry) (digest.Digest, error) {
 	c, err := s.connect()
 	if err != nil {

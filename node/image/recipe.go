@@ -21,9 +21,9 @@ import (
 )
 
 // Recipe describes an image that is derived from another image: a Dockerfile with a single stage
-// that adds files and settings. The image is built without a container, so the Dockerfile can
-// contain only FROM, ARG, ENV, ADD (with archives only to /), COPY, LABEL, USER, WORKDIR, EXPOSE,
-// VOLUME, ENTRYPOINT and CMD. Other instructions, in particular RUN, are errors.
+// that adds files and settings. The image is built without a container. Therefore, the Dockerfile
+// can contain only FROM, ARG, ENV, ADD (with archives only to /), COPY, LABEL, USER, WORKDIR,
+// EXPOSE, VOLUME, ENTRYPOINT and CMD. Other instructions, in particular RUN, are errors.
 type Recipe struct {
 	// File is the path of the Dockerfile. Context is the directory from which files are copied.
 	File, Context string

@@ -81,8 +81,8 @@ func (s Store) isUnpackedOnly(ctx context.Context, c *client.Client, record imag
 	return true, err
 }
 
-// addFiles adds files from dir to the image in the same way as ADD: it extracts tar files, and
-// copies other files and directories like COPY.
+// addFiles adds files from dir to the image in the same way as ADD. It extracts tar files, and
+// copies other files and directories in the same way as COPY.
 func addFiles(mapping instructions.SourcesAndDest, img *Image, dir string) error {
 	files := mapping
 	files.SourcePaths = nil
@@ -123,7 +123,7 @@ func isArchive(path string) bool {
 	return err == nil
 }
 
-// copyFiles adds files and directories from dir to the image in the same way as COPY: the content
+// copyFiles adds files and directories from dir to the image in the same way as COPY. The content
 // of a directory, and multiple files, are copied into the target directory. A single file is copied
 // to the target path, or into the target directory if the target ends with a slash. Symbolic links
 // are preserved.

@@ -44,8 +44,8 @@ type Service struct {
 	// RegistryConfigDir contains a directory with a hosts.toml file for each registry that has
 	// mirrors or settings.
 	RegistryConfigDir string
-	// SignaturePolicy is the path of the signature policy, which determines which images pods on
-	// the node may pull, in the format used by Podman and Skopeo. If the file does not exist, all
+	// SignaturePolicy is the path of the signature policy, in the format used by Podman and Skopeo.
+	// The policy determines which images pods on the node may pull. If the file does not exist, all
 	// images are allowed.
 	SignaturePolicy string
 	// SignatureStores is the directory with the files that define signature stores (Podman's and

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// minUnpackTime is the maximum time for unpacking a small layer. Each MiB adds one second. The
-	// time is limited because a layer can write the same file repeatedly, which needs no disk
-	// space.
+	// minUnpackTime is the time limit for unpacking a layer. Each MiB of the layer adds one second
+	// to the limit. The time is limited because a layer can write the same file repeatedly, which
+	// needs no disk space.
 	minUnpackTime = 10 * time.Minute
 	// maxGrowth is the maximum memory, in bytes, that containerd may need to unpack all layers
 	// concurrently. Layers with many directories need the most memory, because containerd keeps an

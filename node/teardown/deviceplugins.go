@@ -16,10 +16,10 @@ import (
 // pods.
 const deviceCheckpoint = "kubelet_internal_checkpoint"
 
-// DevicePlugins removes the files that a kubelet left in dir, its device plugin directory: the
-// checkpoint, and the sockets of the kubelet and of plugins that have exited. If dir and its parent
-// are empty afterwards, DevicePlugins removes them as well. If a program listens on the kubelet's
-// socket, dir belongs to another kubelet, and DevicePlugins is a no-op.
+// DevicePlugins removes the files that a kubelet left in dir, its device plugin directory. These
+// are the checkpoint, and the sockets of the kubelet and of plugins that have exited. If dir and
+// its parent are empty afterwards, DevicePlugins removes them as well. If a program listens on the
+// kubelet's socket, dir belongs to another kubelet, and DevicePlugins is a no-op.
 func DevicePlugins(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -22,7 +22,7 @@ const (
 // that is mounted onto itself, such as the kubelet's. If a file system from another device is
 // mounted at one of the directories, that mount is kept, because it is older.
 //
-// A mount that is still busy after two seconds is detached lazily: it disappears from the host's
+// A mount that is still busy after two seconds is detached lazily. It disappears from the host's
 // tree immediately, and is released when its last user exits. detached contains a sentence about
 // each such mount, with its users. The error lists the mounts that remain.
 func Mounts(dirs ...string) (detached []string, err error) {

@@ -55,7 +55,7 @@ func parseRedirect(text string) (*url.URL, error) {
 }
 
 // separator reports whether a server might treat a character in a decoded path as the end of a path
-// segment: some servers treat a backslash as a slash, and some ignore everything after a semicolon.
+// segment. Some servers treat a backslash as a slash, and some ignore everything after a semicolon.
 func separator(r rune) bool { return r == '/' || r == '\\' || r == ';' }
 
 // below reports whether target is base or a path below base: /app/x is below https://host/app, but

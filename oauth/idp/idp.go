@@ -1,7 +1,7 @@
 // Package idp defines identity providers, which authenticate users. Each provider has its own
 // folder and passes the tests in package conformance.
 //
-// There are three kinds of providers, each with its own interface: Password checks a password,
+// There are three kinds of providers, each with its own interface. Password checks a password,
 // Request reads the headers that an authenticating proxy sets, and Redirect redirects the user to
 // another server.
 package idp
@@ -17,7 +17,7 @@ import (
 // could not check the credentials.
 var ErrRefused = errors.New("the identity provider rejects the login")
 
-// Identity describes a user as one identity provider knows the user.
+// Identity contains the data that one identity provider has about a user.
 type Identity struct {
 	// UserName is the user's unique and permanent name at the provider. It becomes part of the
 	// Identity object's name.

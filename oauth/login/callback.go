@@ -55,7 +55,8 @@ func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, provider Provi
 	http.Redirect(w, r, then, http.StatusFound)
 }
 
-// encodeState encodes the values that the identity provider's server must return with the browser.
+// encodeState encodes the state. The identity provider's server passes the state back when it
+// redirects the browser.
 func encodeState(browser, then string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(url.Values{"browser": {browser}, "then": {then}}.Encode()))
 }

@@ -6,9 +6,9 @@ import (
 	"net/url"
 )
 
-// CSRFHeader is a header that a request must contain for the server to send a challenge. A page on
-// another site cannot make a browser send this header. Therefore, the page cannot make the browser
-// prompt for a password and store it.
+// CSRFHeader is a header that a request must contain for the server to send a basic authentication
+// challenge. A page on another site cannot make a browser send this header. Therefore, the page
+// cannot make the browser prompt for a password and store it.
 const CSRFHeader = "X-CSRF-Token"
 
 // Demand responds to an unauthenticated request. If challenges is true, the client is a program,

@@ -221,9 +221,10 @@ type destination struct {
 type destinationKey struct{}
 
 // rewrite directs a request to the application. It keeps the host name of the client's request and
-// sets the headers for the user. It runs after the headers that the client lists in Connection are
-// removed. It also removes client headers whose names differ from the user headers' names only in
-// underscores instead of hyphens, because an application might not distinguish these names.
+// sets the headers for the user. It runs after the headers that the client's Connection header
+// lists have been removed. It also removes client headers whose names differ from the user headers'
+// names only in underscores instead of hyphens, because an application might not distinguish these
+// names.
 func (h *handler) rewrite(r *httputil.ProxyRequest) {
 	for name := range r.Out.Header {
 		switch http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")) {

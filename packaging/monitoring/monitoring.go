@@ -1,5 +1,5 @@
-// Package monitoring contains files for programs that monitor a cluster: Prometheus' configuration,
-// permissions and alert rules, and a Grafana dashboard.
+// Package monitoring contains files for programs that monitor a cluster: a configuration,
+// permissions and alerting rules for Prometheus, and a Grafana dashboard.
 package monitoring
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Rules contains Prometheus' alert rules.
+// Rules contains alerting rules for Prometheus.
 //
 //go:embed cluster.rules.yml
 var Rules string
@@ -28,8 +28,9 @@ var rights string
 type Files struct {
 	// Server is the API server's URL.
 	Server string
-	// Token and Authority are the paths of Prometheus' token and of the cluster's CA certificate.
-	// Rules is a pattern for the paths of alert rules.
+	// Token is the path of the token with which Prometheus authenticates. Authority is the path of
+	// the cluster's CA certificate. Rules is a pattern that matches the paths of the files with
+	// alerting rules.
 	Token, Authority, Rules string
 }
 

@@ -15,8 +15,8 @@ import (
 )
 
 // elections returns the component that elects the master that runs the controllers. On the only
-// master, the component waits until another master joins. Then the control plane restarts as one of
-// several masters.
+// master, the component waits until another master joins. Then the control plane restarts with the
+// settings for several masters.
 func (h *Host) elections() (component.Component, error) {
 	if h.leadership != nil {
 		return h.leadership, nil

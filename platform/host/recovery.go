@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/platform/record"
 )
 
-// CheckVersion returns an error with the upgrade path if this program must not use the host's data,
-// because a different version of Kubernetes wrote the data.
+// CheckVersion returns an error if this program must not use the host's data, because a different
+// version of Kubernetes wrote the data. The error contains the upgrade path.
 func (h *Host) CheckVersion() error {
 	if err := h.VersionFile().Check(kube.Version()); err != nil {
 		return fmt.Errorf("start on the data in %q: %w", h.DataDir, err)

@@ -33,7 +33,7 @@ type Master struct {
 	SharedFiles []string
 	Members     etcdmember.Client
 	Client      kubernetes.Interface
-	// Expand stops the control plane, which then restarts as one of several masters.
+	// Expand stops the control plane, which then restarts with the settings for several masters.
 	Expand func()
 }
 

@@ -110,8 +110,8 @@ func (h *Host) path(names ...string) string {
 func (h *Host) sealKeyFile() string { return h.path("join.key") }
 
 // sealKey returns the private key for the join. A master accepts a repeated request only if the
-// request contains the same public key, so the private key is kept in a file until the host has
-// joined.
+// request contains the same public key. Therefore, the private key is kept in a file until the host
+// has joined.
 func (h *Host) sealKey() (*ecdh.PrivateKey, error) {
 	content, err := os.ReadFile(h.sealKeyFile())
 	if err == nil {

@@ -83,8 +83,8 @@ func Table(joined bool) table.Table[*Host] {
 		{Name: "dns", After: []string{"network"}, Build: (*Host).dns},
 		{Name: "router", After: []string{"network"}, Build: (*Host).router},
 		{Name: "idling", After: []string{"network"}, Build: (*Host).idling},
-		// The network component has already created the Node. Without the Node, the upstream proxy
-		// would retry only after a second.
+		// Start the proxy after the network component, because the Node then exists. Without the
+		// Node, the upstream proxy would retry only after a second.
 		{Name: "proxy", After: []string{"network"}, Build: (*Host).proxy},
 	}
 	if joined {

@@ -1,5 +1,5 @@
-// Package record reads and writes the files in which a host records its role in a cluster, and the
-// control plane components that an administrator has stopped.
+// Package record reads and writes a host's records of its role in a cluster, and of the control
+// plane components that an administrator has stopped.
 package record
 
 import (

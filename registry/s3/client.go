@@ -86,8 +86,8 @@ func (s *settings) address() (host string, secure bool, err error) {
 }
 
 // credentials returns the configured credentials. If there are none, it returns the credentials
-// that Amazon's own tools use: from environment variables, from a file, or from the role of the
-// machine or pod.
+// that Amazon's own tools use. They come from environment variables, from a file, or from the role
+// of the machine or pod.
 func (s *settings) credentials() *credentials.Credentials {
 	switch {
 	case s.accessKey != "" && s.v4:

@@ -112,8 +112,8 @@ func TestAllowedAndDeniedDomains(t *testing.T) {
 	}
 }
 
-// For random routes, no combination of host and path is served by two routes, no host belongs to
-// two namespaces, and the decisions do not depend on the order of the list.
+// For random routes, two routes never serve the same host and path, and no host belongs to two
+// namespaces. The decisions do not depend on the order of the list.
 func TestClaimsAreUnique(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 300 {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// tclEvents implements the iRule commands that the rule uses. The payload arrives in packets. The
-// output contains one line for each command that has an effect.
+// tclEvents implements the iRule commands that passthroughRule uses. The payload arrives in
+// packets. The output contains one line for each command that has an effect.
 const tclEvents = `
 proc when {event body} { proc on_$event {} $body }
 namespace eval TCP {

@@ -16,8 +16,8 @@ type rule struct {
 	Actions    []action    `json:"actions"`
 }
 
-// condition is a policy rule's condition on a request. It compares a part of either HTTPHost or
-// HTTPURI by either Equals or EndsWith.
+// condition is a policy rule's condition on a request. HTTPHost or HTTPURI selects the part of the
+// request to compare with Values. Equals or EndsWith selects the type of comparison.
 type condition struct {
 	Name            string   `json:"name"`
 	Request         bool     `json:"request"`

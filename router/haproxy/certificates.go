@@ -15,8 +15,8 @@ const maxSecretBytes = 16 << 10
 // certificates adds steps to the plan that change certificates and add new pod CAs. It returns the
 // steps that must come last, when no table refers to a host whose certificate is removed. If the
 // runtime interface does not support one of the changes, all certificate changes wait for the next
-// reload. For example, different CAs for pods that HAProxy already trusts need a reload, because
-// HAProxy has connections and sessions to these pods.
+// reload. For example, a change of the CAs for existing pods needs a reload. Otherwise, HAProxy
+// would keep connections and sessions to pods that the new CAs do not trust.
 func (p *plan) certificates(config *Config) (last []step) {
 	now := p.served.config
 	if sameList(now.Certificates, config.Certificates) && sameFiles(now.Files, config.Files) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Config is a HAProxy configuration. Changes to the frame and the files need a reload. Changes to
+// Config is an HAProxy configuration. Changes to the frame and the files need a reload. Changes to
 // tables and servers can use the runtime interface. A Config is immutable and shares unchanged
 // parts with the previous Config.
 type Config struct {
@@ -32,7 +32,7 @@ type Config struct {
 // Entry is an entry in a table or in the certificate list.
 type Entry struct{ Key, Value string }
 
-// Backend is a HAProxy backend with its servers.
+// Backend is an HAProxy backend with its servers.
 type Backend struct {
 	Name string
 	// Shape is the backend's text, with keyMark in place of Key. Many backends share a shape.

@@ -85,9 +85,9 @@ func firstMatch(pattern string, values ...string) string {
 	return ""
 }
 
-// routeExpression returns a regular expression for a route. It matches the route's host (for a
-// wildcard, any host in its domain) with any port, followed by the route's path or any path below
-// it.
+// routeExpression returns a regular expression for a route. It matches the route's host with any
+// port, followed by the route's path or any path below it. For a wildcard, it matches any host in
+// the route's domain.
 func routeExpression(host, path string, wildcard bool) string {
 	name := regexp.QuoteMeta(host)
 	if wildcard {

@@ -5,12 +5,12 @@
 //     frame.go, tables.go, backend.go), or the output of a custom template (custom.go). The
 //     templates frame.cfg.tmpl and backend.cfg.tmpl read the router's environment variables and
 //     route annotations, with the functions in functions.go. This part starts no process.
-//   - Process: process.go starts, watches and stops HAProxy processes, orphans.go finds processes
-//     whose router was killed, files.go writes HAProxy's files, and runtime.go sends commands to
-//     its runtime interface.
+//   - Process: process.go starts, watches and stops HAProxy processes, and orphans.go finds
+//     processes whose router was killed. files.go writes HAProxy's files, and runtime.go sends
+//     commands to its runtime interface.
 //   - Engine: a state machine that makes HAProxy serve the newest Config. engine.go contains its
 //     settings and the methods that the router calls. machine.go contains its states. next, a pure
-//     function in machine.go, decides when a HAProxy process is started.
+//     function in machine.go, decides when an HAProxy process is started.
 //
 // The runtime interface supports changes to servers, tables and certificates (plan.go, served.go,
 // servers.go, certificates.go), and spare backends serve new routes (spare.go). These changes take

@@ -102,7 +102,7 @@ func (e *Engine) File() string { return configFile(e.Dir) }
 
 func configFile(dir string) string { return filepath.Join(dir, "conf", "haproxy.config") }
 
-// Serves reports whether a HAProxy process that a killed engine left running is still serving.
+// Serves reports whether an HAProxy process that a killed engine left running is still serving.
 func (e *Engine) Serves() bool {
 	return e.Outlive && e.Alive() == nil
 }
@@ -141,9 +141,9 @@ func (e *Engine) Page() string { return filepath.Join(e.Dir, "run", "stats.sock"
 const manyFormer = 8
 
 // interval returns the minimum time between reloads for a given number of replaced processes that
-// are still running. Each of these processes uses memory until its last connection ends. A user who
-// changes a route constantly and keeps connections open must neither exhaust the memory nor cause
-// the connections of other users to be closed early.
+// are still running. Each of these processes uses memory until its last connection ends. A user
+// could change a route constantly and keep connections open. This must neither exhaust the memory
+// nor cause the connections of other users to be closed early.
 func (e *Engine) interval(former int) time.Duration {
 	return e.Interval * time.Duration(max(1, former-manyFormer+1))
 }
@@ -160,8 +160,8 @@ func (e *Engine) endOldest(now *running) {
 }
 
 // makeSearchable allows every user to search a directory. It does not change the mode of a
-// directory that is already searchable, because the directory can be a pod's volume, which can
-// belong to another user.
+// directory that is already searchable. Such a directory can be a pod's volume, which can belong to
+// another user.
 func makeSearchable(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {

@@ -100,7 +100,7 @@ func TestRejectedCommandDelaysOnlyItsRoute(t *testing.T) {
 	if err != nil || len(refused) > 0 {
 		t.Fatalf("remove a server without the engine: %v, %v", refused, err)
 	}
-	config.Frame += "\nnonsense\n" // this line prevents a reload
+	config.Frame += "\nnonsense\n" // HAProxy rejects this line, so every reload fails
 	b.pods["bad"] = b.pods["bad"][1:]
 	b.pods["good"] = nil
 	b.pod("good", "second", nil)

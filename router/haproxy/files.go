@@ -42,7 +42,7 @@ func removeFiles(dir string, before, files map[string][]byte) {
 }
 
 // Between reloads, syncFiles updates the route files on disk to match the served configuration, so
-// that no unused key remains on the disk.
+// that no unused private key remains on the disk.
 func (r *running) syncFiles(dir string) error {
 	config := r.served.config
 	if config.whole != "" || sameMap(r.remaining, config.Files) {

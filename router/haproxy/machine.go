@@ -27,7 +27,7 @@ type running struct {
 }
 
 // Run waits for the first configuration, and then runs HAProxy until ctx is done. It calls ready
-// when HAProxy is serving. If a HAProxy process exits, Run restarts it.
+// when HAProxy is serving. If an HAProxy process exits, Run restarts it.
 func (e *Engine) Run(ctx context.Context, ready func()) error {
 	for _, dir := range []string{"conf", "run", certificatesDir, authoritiesDir} {
 		if err := os.MkdirAll(filepath.Join(e.Dir, dir), 0o700); err != nil {
@@ -179,8 +179,9 @@ type situation struct {
 	interval time.Duration
 }
 
-// next decides whether to start a HAProxy process. If start is false, wait is the delay after which
-// the decision can change without an event. 0 means that the decision changes only after an event.
+// next decides whether to start an HAProxy process. If start is false, wait is the delay after
+// which the decision can change without an event. 0 means that the decision changes only after an
+// event.
 func (s situation) next(now time.Time) (wait time.Duration, start bool) {
 	if s.reloading || s.serving && s.complete && s.settled {
 		return 0, false

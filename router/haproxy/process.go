@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/thread"
 )
 
-// process is a HAProxy master with its worker. The worker exits when its master exits. After a
+// process is an HAProxy master with its worker. The worker exits when its master exits. After a
 // reload, the old process runs until its last connection ends.
 type process struct {
 	pid    int
@@ -90,7 +90,7 @@ func (p *process) waitReady(ctx context.Context, control runtime) error {
 	}
 }
 
-// startError is the error for a HAProxy process that exited before it was ready.
+// startError is the error for an HAProxy process that exited before it was ready.
 type startError struct{ reason error }
 
 func (r *startError) Error() string { return r.reason.Error() }
@@ -137,7 +137,7 @@ func (p *process) alive() bool {
 	}
 }
 
-// niceness is the nice value of a HAProxy process that reads its configuration while another
+// niceness is the nice value of an HAProxy process that reads its configuration while another
 // process serves requests.
 const niceness = 5
 

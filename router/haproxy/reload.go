@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-platform/slipway/router/model"
 )
 
-// reload starts a HAProxy process that replaces the current process.
+// reload starts an HAProxy process that replaces the current process.
 type reload struct {
 	config *Config
 	number int // number of the configuration

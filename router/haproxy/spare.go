@@ -18,8 +18,8 @@ const (
 	minSpares   = 32
 	sparesShare = 50
 	maxSpares   = 512
-	// sparesAhead is the number of spare backends for each spare backend that has been used since
-	// the last reload.
+	// sparesAhead is the number of spare backends in the next configuration for each spare backend
+	// that has been used since the last reload.
 	sparesAhead = 4
 	sparePrefix = "spare:"
 )
@@ -67,8 +67,8 @@ const spareTable = "conf/spares.map"
 func (b *Backend) namesCookie() bool { return strings.Contains(b.Shape, "\n  cookie "+keyMark+" ") }
 
 // renameCookie returns the rules that translate between the internal and the external name of a
-// spare backend's cookie. A regular expression can refer to an earlier match but not to a variable,
-// so the rules temporarily insert the name before the cookies in the header.
+// spare backend's cookie. A regular expression can refer to an earlier match but not to a variable.
+// Therefore, the rules temporarily insert the name before the cookies in the header.
 func renameCookie(spare Backend, table string) string {
 	const one = " if { var(txn.cookie) -m found } { req.fhdr_cnt(Cookie) eq 1 }\n"
 	return "  http-request set-var(txn.cookie) str(" + spare.Name + "),map_str(" + table + ")\n" +

@@ -1,6 +1,6 @@
-// Package masters generates a HAProxy configuration that balances connections across the API
-// servers of several masters, like the `native` HA method of OpenShift 3 (architecture 3.9, section
-// 2.1.2.1). It also runs HAProxy with this configuration.
+// Package masters generates an HAProxy configuration that balances connections across the API
+// servers of several masters. It corresponds to the `native` HA method of OpenShift 3 (architecture
+// 3.9, section 2.1.2.1). It also runs HAProxy with this configuration.
 package masters
 
 import (

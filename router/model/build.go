@@ -85,8 +85,8 @@ func (s Source) unit(key ServiceUnitKey) ServiceUnit {
 		return slice.AddressType == discoveryv1.AddressTypeIPv4 && len(slice.Endpoints) > 0
 	})
 	for _, slice := range all {
-		// If the service has IPv4 endpoints, ignore its IPv6 endpoints: a pod that has an IPv4 and an
-		// IPv6 address must count as only one server.
+		// If the service has IPv4 endpoints, ignore its IPv6 endpoints. A pod that has an IPv4 and
+		// an IPv6 address must count as only one server.
 		if slice.AddressType == discoveryv1.AddressTypeFQDN || hasIPv4 && slice.AddressType == discoveryv1.AddressTypeIPv6 {
 			continue
 		}

@@ -75,8 +75,8 @@ func (c *ServiceAliasConfig) ShortestCheck() time.Duration {
 	return time.Duration(c.Share*roundUp(c.ActiveEndpoints)) * time.Millisecond
 }
 
-// roundUp returns the smallest power of two that is not less than a number, so that small changes
-// to the number usually do not change the result.
+// roundUp returns the smallest power of two that is not less than a number. Small changes to the
+// number usually do not change the result.
 func roundUp(number int) int {
 	power := 1
 	for power < number {

@@ -114,8 +114,8 @@ func TestAttachmentsOfOtherDriversAreIgnored(t *testing.T) {
 }
 
 func TestOnlyWaitingAttachmentsAreAttached(t *testing.T) {
-	// Disable verification. Otherwise, it attaches the volume, because this test's other attacher
-	// marks the volume as attached without calling the driver.
+	// Disable verification. Otherwise, the verifier would attach the volume, because this test's
+	// other attacher marks the volume as attached without calling the driver.
 	c := newCluster(t, fake.Options{LacksController: []csi.ControllerServiceCapability_RPC_Type{csi.ControllerServiceCapability_RPC_LIST_VOLUMES_PUBLISHED_NODES}})
 	first := c.start()
 	pv := c.volume("data")

@@ -63,8 +63,8 @@ func TestAttachAndDetachNeedThreeRequests(t *testing.T) {
 	for _, request := range []string{"patch volumeattachments", "patch volumeattachments/status", "patch persistentvolumes", "update volumeattachments", "get persistentvolumes"} {
 		sum += after[request] - before[request]
 	}
-	// External-attacher 4.13.0 sends six requests: it adds finalizers to both objects, updates the
-	// status twice, and removes both finalizers.
+	// External-attacher 4.13.0 sends six requests: it adds finalizers to the VolumeAttachment and
+	// the PersistentVolume, updates the status twice, and removes both finalizers.
 	if sum != 3 {
 		t.Errorf("%d requests to attach and detach, want 3: before %v, after %v", sum, before, after)
 	}

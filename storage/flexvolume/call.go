@@ -121,8 +121,9 @@ func (d *Driver) acquire(ctx context.Context, c call) (release func(), err error
 	return d.limiter.acquire(ctx, c.volume)
 }
 
-// run executes the driver. It calls release when the driver's process has exited or, if run killed
-// the process group, when the whole group has exited, which can be after run returns.
+// run executes the driver. It calls release when the driver's process has exited. If run has killed
+// the process group, it calls release when the whole group has exited, possibly after run has
+// returned.
 func (d *Driver) run(ctx context.Context, c call, release func()) (response, error) {
 	start := time.Now()
 	process, err := startTrusted(d.path, slices.Concat([]string{string(c.op)}, c.args))

@@ -12,7 +12,7 @@ import (
 // deletes them.
 type entry struct {
 	Entry
-	file         fileID // of the installed executable
+	file         fileID // ID of the installed executable
 	limiter      *callLimiter
 	history      *history
 	failureCount int

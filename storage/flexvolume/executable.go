@@ -13,10 +13,10 @@ import (
 	"unicode/utf8"
 )
 
-// CheckExecutable returns an error if this machine cannot run a file as a driver, because the file
-// is neither a program nor a script, is built for another architecture, or needs an interpreter
-// that is not installed. The error contains the reason and the remedy. CheckExecutable ignores the
-// file's mode.
+// CheckExecutable returns an error if this machine cannot run a file as a driver. This is the case
+// if the file is neither a program nor a script, is built for another architecture, or needs an
+// interpreter that is not installed. The error contains the reason and the remedy. CheckExecutable
+// ignores the file's mode.
 func CheckExecutable(file string) error {
 	info, err := os.Stat(file)
 	if err != nil {

@@ -4,14 +4,14 @@
 // A driver is an executable at <directory>/<vendor>~<driver>/<driver>. Its first argument is an
 // operation. Its response is one JSON object. A Registry watches the directory and tracks the state
 // of each driver. A Driver has one method per operation. Stage, Unstage, Publish and Unpublish run
-// a sequence of operations on a node: they skip work that the kernel's mount table shows as
-// complete, and they implement operations that the driver does not support, in the same way as
+// a sequence of operations on a node. They skip work that the kernel's mount table shows as
+// complete. They implement operations that the driver does not support, in the same way as
 // Kubernetes.
 //
 // The package implements the interface described in OpenShift Container Platform 3's FlexVolume
 // documentation and implemented by Kubernetes' in-tree plugin. Arguments, JSON (byte for byte) and
-// paths are identical, because drivers parse all three. The engine fixes several faults of the
-// in-tree plugin:
+// paths are the same as in Kubernetes, because drivers parse all three. The engine fixes several
+// faults of the in-tree plugin:
 //   - It reads responses from standard output even if standard error contains noise.
 //   - It kills the whole process group of an operation that exceeds its deadline.
 //   - It keeps secrets out of errors.

@@ -24,14 +24,13 @@ type Installation struct {
 	Version string `json:"version"`
 }
 
-// Install copies file to the driver's path, as the design for dynamic discovery requires: it writes
+// Install copies file to the driver's path, as the design for dynamic discovery requires. It writes
 // a file whose name begins with a dot, syncs the file and renames it. As a result, a partial
 // executable never runs, and a running version is not disturbed. The mode is 0755, regardless of
 // the file's mode.
 //
-// If the driver's name is not valid in Kubernetes, if this machine cannot run the file, or if the
-// plugin directory is on a file system that is mounted noexec, Install returns an error and changes
-// nothing.
+// Install returns an error and changes nothing if the driver's name is not valid in Kubernetes, if
+// this machine cannot run the file, or if the plugin directory's file system is mounted noexec.
 func Install(pluginDir, driver, file string) (Installation, error) {
 	if err := CheckName(driver); err != nil {
 		return Installation{}, err

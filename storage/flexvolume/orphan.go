@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// If this process is killed, the drivers that it called keep running. Two concurrent drivers could
-// format or mount the same device, so the next process kills the drivers, in the same way as it
-// kills a call that exceeds its deadline. For this purpose, each call is recorded in a file that is
-// named after the driver's process, until the process exits. The file contains the PastCall, for
-// administrators. A process that a driver intentionally leaves in the background, such as a FUSE
-// daemon, outlives the record and is not killed.
+// If this process is killed, the drivers that it called keep running. Because two concurrent
+// drivers could format or mount the same device, the next process kills these drivers. It does so
+// in the same way as it kills a call that exceeds its deadline. For this purpose, each call is
+// recorded in a file that is named after the driver's process, until the process exits. The file
+// contains the PastCall, for administrators. A process that a driver intentionally leaves in the
+// background, such as a FUSE daemon, outlives the record and is not killed.
 
 // runningDir is the directory that contains the records, below Registry.KeepDir. It has one
 // subdirectory, which is named after the boot ID.
@@ -39,7 +39,7 @@ func recordCall(dir string, pid int, past PastCall) (forget func()) {
 	if err != nil {
 		content = nil
 	}
-	_ = os.WriteFile(record, content, 0o600) // ignored, so that a full disk does not block unmounting
+	_ = os.WriteFile(record, content, 0o600) // a full disk must not block unmounting
 	return func() { _ = os.Remove(record) }
 }
 

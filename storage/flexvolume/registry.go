@@ -20,8 +20,8 @@ type Registry struct {
 	// version of each driver whose init succeeded. The copy allows unmounting volumes in use after
 	// their driver has been removed or has been replaced by a version that fails. KeepDir must not
 	// be mounted noexec. For each driver, it also records the last failed call (see LastFailure),
-	// recent calls (see History), and running calls, so that Run can kill the drivers of a process
-	// that crashed. If KeepDir is empty, nothing is stored.
+	// recent calls (see History), and running calls. Run uses the records of running calls to kill
+	// the drivers of a process that crashed. If KeepDir is empty, nothing is stored.
 	KeepDir string
 	// Settings returns a driver's settings. If it is nil, all drivers use the defaults.
 	Settings func(driver string) Settings

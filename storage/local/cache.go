@@ -146,10 +146,13 @@ func (d *Driver) isCacheAt(path string) bool {
 	return err == nil && slices.ContainsFunc(devices, func(device loop.Device) bool { return device.Path == mounts[len(mounts)-1].Source })
 }
 
-// CollectCaches deletes the caches that are not mounted and that meet one of these conditions: no
-// pod has used the cache for unusedCacheTTL; inUse does not contain the cache, and no pod has used
-// it for unnamedCacheTTL; or the unmounted caches together exceed maxCacheFraction, and the cache
-// is among the least recently used. inUse contains the caches that pods on this node reference.
+// CollectCaches deletes the caches that are not mounted and that meet one of these conditions:
+//   - No pod has used the cache for unusedCacheTTL.
+//   - inUse does not contain the cache, and no pod has used it for unnamedCacheTTL.
+//   - The unmounted caches together exceed maxCacheFraction, and the cache is among the least
+//     recently used caches.
+//
+// inUse contains the caches that pods on this node reference.
 func (d *Driver) CollectCaches(inUse map[Cache]bool) error {
 	d.cacheMu.Lock()
 	defer d.cacheMu.Unlock()

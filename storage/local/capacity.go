@@ -42,7 +42,7 @@ func (d *Driver) available() (int64, error) {
 	var errs []error // errors of unreadable records, which are ignored
 	committed := int64(0)
 	for file, v := range d.volumes.all(&errs) {
-		if v.isCache() { // commits no capacity, although volumes cannot use its space
+		if v.isCache() { // a cache commits no capacity, although volumes cannot use its space
 			continue
 		}
 		images = append(images, d.volumes.image(file))
@@ -50,7 +50,7 @@ func (d *Driver) available() (int64, error) {
 	}
 	for file := range d.snapshots.all(&errs) {
 		allocated, err := image.Allocated(d.snapshots.image(file))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // the image is being created
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // the image might not exist yet
 			return 0, err
 		}
 		images = append(images, d.snapshots.image(file))

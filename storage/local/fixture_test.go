@@ -212,7 +212,7 @@ func onXFS(t *testing.T) string {
 	}
 	command(t, "mkfs.xfs", "-q", disk)
 	command(t, "mount", "-o", "loop,nouuid", disk, mount)
-	t.Cleanup(func() { // The kernel detaches the images' devices shortly after their last user.
+	t.Cleanup(func() { // The kernel detaches the devices of images after a short delay.
 		eventually.True(t, "unmount of the disk", func() bool { return unix.Unmount(mount, 0) == nil })
 	})
 	return mount

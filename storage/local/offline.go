@@ -16,7 +16,7 @@ import (
 )
 
 // expandOffline expands a file system that this process must not expand while it is mounted.
-// Killing the tool would damage the file system, so the tool works on a copy, which replaces the
+// Killing resize2fs would damage the file system, so resize2fs works on a copy, which replaces the
 // image on success.
 func (d *Driver) expandOffline(ctx context.Context, file string, v volume) error {
 	path, larger := d.volumes.image(file), d.volumes.expandedImage(file)

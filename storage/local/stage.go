@@ -171,8 +171,8 @@ func (d *Driver) NodeUnstageVolume(ctx context.Context, request *csi.NodeUnstage
 	if err != nil || file == "" {
 		return &csi.NodeUnstageVolumeResponse{}, err
 	}
-	// The kernel detaches a file system's device with its last mount, so a remaining device either
-	// belongs to a raw block volume or is still in use by another mount namespace. Detach it
+	// The kernel detaches a file system's device with its last mount. Therefore, a remaining device
+	// either belongs to a raw block volume or is still in use by another mount namespace. Detach it
 	// regardless of the record, because the record might have changed.
 	image := d.volumes.image(file)
 	device, err := loop.Find(image)

@@ -20,12 +20,12 @@ type Noter interface {
 	Notes(note func(text string))
 }
 
-// Drainer is a component that can no longer do useful work while the components that depend on it
-// are still stopping, such as an etcd member without its peers.
+// Drainer is a component that can become useless while the components that depend on it are still
+// stopping. An example is an etcd member without its peers.
 type Drainer interface {
 	Component
 	// Drain is called when the process begins to stop, before Run's context is done. From then on,
-	// requests to the component that would otherwise wait fail immediately. Drain does not block.
+	// the component immediately rejects requests that would otherwise wait. Drain does not block.
 	Drain()
 }
 

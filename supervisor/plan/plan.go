@@ -1,7 +1,7 @@
 // Package plan passes supervision from `slipway run` to slipway-supervisor. `slipway run` reads the
 // configuration, and slipway-supervisor is a separate program that uses less memory. Because the
-// process executes the other program, the PID stays the same, so systemd, the terminal and the lock
-// on the data directory are not affected.
+// process executes the other program, the PID stays the same. Therefore, systemd, the terminal and
+// the lock on the data directory are not affected.
 package plan
 
 import (

@@ -28,9 +28,10 @@ const (
 	appName    = "bench"
 )
 
-// apps contains the application measurements: rollouts of the same pods by a DeploymentConfig and
-// by a Deployment, delays between an image change and the new ReplicationController, template
-// processing, and first requests to an idle service.
+// apps contains the results of the application measurements. config and deployment contain the
+// durations of rollouts of the same pods by a DeploymentConfig and by a Deployment. image contains
+// the delays between an image change and the new ReplicationController. template contains the
+// durations of template processing, and wake the durations of first requests to an idle service.
 type apps struct {
 	config, deployment    []time.Duration
 	image, template, wake []time.Duration

@@ -42,8 +42,9 @@ func runApps(ctx context.Context, o options) error {
 	return appsSection.Write(o.markdown, conditions+"\n"+result.table().Markdown())
 }
 
-// table returns the measurements with their targets. It compares rollouts in pairs, because the two
-// rollouts in a pair run directly one after the other.
+// table returns the measurements with their targets. It compares rollouts in pairs. The two
+// rollouts in a pair run directly one after the other, so that other load on the machine affects
+// both.
 func (a *apps) table() stats.Table {
 	t := stats.Table{Heading: []string{"applications", "p50", "p90", "aim", ""}}
 	add := func(name string, took []time.Duration, aim string, met bool) {

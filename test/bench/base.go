@@ -39,7 +39,7 @@ func runBase(ctx context.Context, o options) error {
 	return nil
 }
 
-// noiseNote explains the last column of the difference.
+// noiseNote explains the last column of the table that difference returns.
 const noiseNote = "A difference is beyond the noise if no round of one program is within the range of the other's rounds.\n"
 
 // difference returns the table that compares two builds of Slipway. Sides[1] contains the base's
@@ -66,9 +66,9 @@ func eachRound(rounds []round, value func([]round) float64) (values []float64) {
 	return values
 }
 
-// verdict compares a program's rounds with the base's rounds. If both programs had the same
-// distribution, their ranges would be disjoint by chance in one of 126 comparisons with five rounds
-// each, and in one of ten comparisons with three rounds each.
+// verdict compares a program's rounds with the base's rounds. Two programs with the same
+// distribution can have disjoint ranges by chance. With five rounds each, this happens in one of
+// 126 comparisons, and with three rounds each, in one of ten.
 func verdict(rounds, base []float64) string {
 	switch {
 	case slices.Max(rounds) < slices.Min(base):

@@ -29,8 +29,8 @@ const (
 	// and maxTrigger are in seconds.
 	maxCold, maxCached   = 0.75, 1.5
 	maxStart, maxTrigger = 3.0, 1.0
-	// inPods and beside are image prefixes with the registry's address for pods and for this
-	// machine.
+	// inPods and beside are prefixes of image references. inPods contains the registry's address
+	// for pods, and beside contains its address for this machine.
 	inPods, beside = "docker-registry.default.svc:5000/" + buildProject, host.Address + ":5000/" + buildProject
 )
 
@@ -131,8 +131,8 @@ func (y *buildFixture) prepare(ctx context.Context) error {
 	return os.WriteFile(filepath.Join(y.work, "Dockerfile"), fmt.Appendf(nil, buildDockerfile, inPods), 0o644)
 }
 
-// forget deletes a build configuration's builds and the images in its stream, and empties buildah's
-// storage.
+// forget prepares a cold build: it creates an empty image stream and a new build configuration with
+// the given name, and empties buildah's storage.
 func (y *buildFixture) forget(ctx context.Context, config string) error {
 	for _, args := range [][]string{
 		{"create", "imagestream", config}, {"new-build", "--name=" + config, "--binary", "--strategy=docker", "--to=" + config + ":ours"},

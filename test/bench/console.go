@@ -41,8 +41,8 @@ const (
 
 // traffic contains the sizes, in bytes, of the responses that a page received. Received is the size
 // of the console's files and API is the size of API responses, both with headers. Files is the
-// compressed size of the Count console files without headers. Scripts, Styles and Fonts are parts
-// of Files.
+// compressed size of the console's files without headers, and Count is the number of these files.
+// Scripts, Styles and Fonts are parts of Files.
 type traffic struct{ Received, API, Files, Count, Scripts, Styles, Fonts float64 }
 
 // consoleLoad contains page sizes, and the times from the login until the overview is complete, in
@@ -55,7 +55,7 @@ type consoleLoad struct {
 // consoleWatch contains measurements of a page that shows changes: times in ms and sizes in bytes.
 // Complete is the time from the login until the page contains all pods. The other measurements
 // start after that. Pictures contains the times from requests that change a pod until the page
-// shows the change, and Drawings contains the times from the corresponding watch events.
+// shows the change. Drawings contains the times from the corresponding watch events until then.
 type consoleWatch struct {
 	Frames, Pictures, Drawings []float64
 	Complete, Heap, Memory     float64

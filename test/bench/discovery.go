@@ -31,8 +31,8 @@ type discovery struct {
 	idle float64
 	// changes contains the times from a driver change until the new version is usable.
 	changes []time.Duration
-	// burst is the duration of the burst. apart is the minimum time between the starts of two scans
-	// during the burst.
+	// burst is the duration of burstChanges consecutive writes of a driver. apart is the minimum
+	// time between the starts of two scans.
 	burst, apart time.Duration
 }
 

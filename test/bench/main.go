@@ -1,7 +1,7 @@
-// Command bench compares Slipway with the same upstream components (etcd, kube-apiserver,
-// kube-controller-manager, kube-scheduler, kubelet, kube-proxy, containerd) as separate stock
-// programs, each with its own binary, built from the same go.mod. `make bench` runs it in the
-// repository's root folder. It requires root and takes a few minutes:
+// Command bench compares Slipway with the same upstream components as separate stock programs,
+// built from the same go.mod. The stock programs are etcd, kube-apiserver, kube-controller-manager,
+// kube-scheduler, kubelet, kube-proxy and containerd. `make bench` runs this command in the
+// repository's root folder. The command requires root and takes a few minutes:
 //
 //	go run ./test/bench [-rounds 3] [-only cluster] [-slipway bin/slipway] [-markdown FILE]
 //
@@ -31,9 +31,9 @@ import (
 	"github.com/slipway-platform/slipway/test/bench/router"
 )
 
-// These markers delimit the sections of a document that contain the reports about clusters, users
-// and projects, applications, the registry, builds, the web console, and imports. The packages csi
-// and router have separate markers.
+// These markers delimit a document's sections with the reports about clusters, users and projects,
+// applications, the registry, builds, the web console, and imports. The packages csi and router
+// have separate markers.
 var (
 	section         = markdown.Section{Begin: "<!-- bench:begin -->", End: "<!-- bench:end -->"}
 	tenantsSection  = markdown.Section{Begin: "<!-- tenants:begin -->", End: "<!-- tenants:end -->"}
@@ -164,8 +164,8 @@ type contender struct {
 }
 
 // measureSides measures rounds of both contenders, alternately. It returns each contender's rounds.
-// It does not load two builds of Slipway in the last round, because a single measurement has no
-// range to compare.
+// Unless both contenders are builds of Slipway, the last round includes a loaded cluster. For two
+// builds, this single measurement would have no range to compare.
 func measureSides(ctx context.Context, work string, compared [2]contender, o options) (sides [2][]round, err error) {
 	for number := range o.rounds {
 		for i, contender := range compared {

@@ -28,8 +28,8 @@ var sideNames = [2]string{"slipway", "stock"}
 
 // round contains a side's measurements in one round.
 type round struct {
-	// Cold and Warm are the times from the start of the first process until the cluster is ready:
-	// Cold with an empty data directory, and Warm with the data of the previous run.
+	// Cold and Warm are the times from the start of the first process until the cluster is ready.
+	// Cold starts with an empty data directory, and Warm with the data of the previous run.
 	Cold, Warm time.Duration
 	// ColdSeconds is the CPU time, in seconds, that the processes use until the cluster is ready
 	// after the cold start.
@@ -130,9 +130,9 @@ func measureFirst(ctx context.Context, h *host.Host, s side, o options, last boo
 }
 
 // measureRequests measures API requests. In the last round, it first measures a loaded cluster, and
-// finally measures requests for many objects. The loaded cluster comes first, because deleted
-// objects remain in etcd and in watch caches for minutes, and the stock side gets no other
-// requests.
+// finally measures requests for many objects. The loaded cluster comes first, because the other
+// requests are sent only to Slipway, and their deleted objects remain in etcd and in watch caches
+// for minutes.
 func measureRequests(ctx context.Context, h *host.Host, c *cluster, s side, o options, last bool, result *round) (err error) {
 	_, ours := s.(*slipway)
 	if last {

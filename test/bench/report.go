@@ -36,7 +36,7 @@ type row struct {
 type aim struct {
 	// most and least are limits on the ratio. limit is the limit on slipway's value.
 	most, least, limit float64
-	// alone, if not nil, returns slipway's value without the other driver. The ratio is relative to
+	// alone, if not nil, returns slipway's value while no driver hangs. The ratio is relative to
 	// this value instead of to the stock side's value.
 	alone func([]round) float64
 }
@@ -65,7 +65,8 @@ func rows() []row {
 	}
 }
 
-// all returns a function that merges the times of all rounds and applies of to them.
+// all returns a function that merges the times of all rounds, and computes a statistic, such as the
+// median, with of.
 func all(times func(round) []time.Duration, of func([]float64) float64) func([]round) float64 {
 	return func(rounds []round) float64 {
 		var values []float64

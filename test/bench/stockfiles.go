@@ -22,8 +22,8 @@ const (
 	bridge         = "bench0"
 )
 
-// kubeletFile is kubeadm's file with these changes: failCgroupV1 and cgroupfs support machines with
-// cgroup version 1, the cgroup is separate, certificates are given and not rotated, and no pods are
+// kubeletFile is kubeadm's file with a few changes. failCgroupV1 and cgroupfs support machines with
+// cgroup version 1. The cgroup is separate, certificates are given and not rotated, and no pods are
 // evicted if the disk is nearly full.
 const kubeletFile = `apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
@@ -48,7 +48,7 @@ maxPods: 300
 evictionHard: {nodefs.available: 1%, imagefs.available: 1%, memory.available: 100Mi}
 `
 
-// proxyFile is kubeadm's file with two changes: it selects nftables, and it does not set the sysctl
+// proxyFile is kubeadm's file with two changes. It selects nftables, and it does not set the sysctl
 // nf_conntrack_max, because the kernel rejects this in a network namespace.
 const proxyFile = `apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
@@ -59,9 +59,9 @@ hostnameOverride: $node
 conntrack: {maxPerCore: 0}
 `
 
-// containerdFile keeps all defaults except the settings that containerd needs to run next to
-// another containerd, to use the stock programs, and to run on machines where processes cannot
-// lower an oom_score_adj because they lack CAP_SYS_RESOURCE.
+// containerdFile changes only a few of the defaults. The changes let containerd run next to another
+// containerd and use the stock programs. They also let containerd run on machines where processes
+// lack CAP_SYS_RESOURCE and therefore cannot lower an oom_score_adj.
 const containerdFile = `version = 4
 root = "$dir/containerd"
 state = "$dir/run"

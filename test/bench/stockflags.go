@@ -5,8 +5,8 @@ import (
 )
 
 // arguments returns the stock programs' command lines. They differ from kubeadm's command lines in
-// two ways: programs do not wait for leases, because a single control plane does not share them,
-// and etcd listens only on loopback.
+// two ways. Programs do not wait for leases, because a single control plane does not share them.
+// etcd listens only on loopback.
 func (s *stock) arguments() map[string][]string {
 	f := s.credentials.Files
 	const client, peer = "https://127.0.0.1:2379", "https://127.0.0.1:2380"

@@ -36,9 +36,9 @@ const (
 	ownsRoles = "slipway.openshift.io/default-roles"
 )
 
-// tenantsMaster is the configuration of the tenants' cluster. The controllers create neither
-// service accounts in namespaces nor the objects that depend on them, so that ten thousand projects
-// can be created in a minute.
+// tenantsMaster is the configuration of the tenants' cluster. So that ten thousand projects can be
+// created in a minute, the controllers create no service accounts in namespaces. Therefore, they
+// also create no objects that depend on service accounts.
 const tenantsMaster = `apiVersion: v1
 kind: MasterConfig
 serviceAccountConfig: {managedNames: []}

@@ -124,8 +124,8 @@ func volumePod(name string) *corev1.Pod {
 	return pod
 }
 
-// cycleVolume starts a pod with a volume, deletes the pod, and waits until the volume is detached,
-// so that the detach operation does not disturb later measurements. It returns the result of
+// cycleVolume starts a pod with a volume, deletes the pod, and waits until the volume is detached.
+// Otherwise, the detach operation would disturb later measurements. It returns the result of
 // startPod.
 func (c *cluster) cycleVolume(ctx context.Context, name string) (time.Duration, error) {
 	took, err := c.startPod(ctx, volumePod(name))

@@ -81,7 +81,8 @@ func signalAll(t *testing.T, host *kit.Cluster, signal syscall.Signal) {
 	}
 }
 
-// filter returns a fault that drops packets on the machine's network device.
+// filter returns a fault that drops a host's packets that match an nftables expression. hook is
+// "input" or "output".
 func filter(hook, match string) begin {
 	return func(t *testing.T, host *kit.Cluster) func() {
 		stop, err := host.Filter(hook, match)

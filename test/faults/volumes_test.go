@@ -16,7 +16,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// owner is a Deployment whose only pod uses the disk.
+// owner is a manifest for the disk's volume and claim, and for a Deployment whose only pod uses the
+// disk.
 const owner = `
 apiVersion: v1
 kind: PersistentVolume
@@ -54,7 +55,7 @@ spec:
 // moveInterval is the interval at which the disk's pod moves to another node.
 const moveInterval = 5 * time.Second
 
-// disk moves a pod that uses the only disk from node to node.
+// disk moves a pod from node to node. The pod uses the only disk.
 type disk struct {
 	*kit.Disk
 	stop    context.CancelFunc
@@ -97,8 +98,8 @@ func (d *disk) move(ctx context.Context, hosts map[string]*kit.Cluster) {
 	}
 }
 
-// check fails the test if the disk was attached to two nodes at the same time, or if the pod does
-// not run after the faults have ended.
+// check fails the test if the disk was attached to two nodes at the same time. It also fails the
+// test if the pod does not run after the faults have ended.
 func (d *disk) check(t *testing.T, hosts map[string]*kit.Cluster) {
 	t.Helper()
 	d.stop()

@@ -17,7 +17,7 @@ func (c *Cluster) SetEgress(kind, name, field string, values ...string) {
 	c.OC("patch", kind, name, "-p", fmt.Sprintf(`{"%s": [%s]}`, field, list))
 }
 
-// InSegment returns the address in the machine's network segment whose last byte is last.
+// InSegment returns the address with the given last byte in the machine's network segment.
 func (m *Machine) InSegment(last byte) string {
 	octets := m.Address.As4()
 	octets[3] = last

@@ -1,5 +1,5 @@
-// Package kit boots a real cluster from bin/slipway for a test, and provides methods to act on it,
-// such as Start, Apply, WaitPodRunning, Exec, Kill and Down.
+// Package kit boots a real cluster from bin/slipway for a test. The test acts on the cluster with
+// methods such as Apply, WaitPodRunning, Exec, Kill and Down.
 //
 // Each cluster has its own network namespace, data directory and root cgroup. Several clusters can
 // run on one machine with the default ports, and a test never affects a cluster that the user runs.
@@ -32,9 +32,9 @@ type Options struct {
 	// DataDir is an existing, empty directory with a short path. The default is a temporary
 	// directory in SLIPWAY_TEST_DIR or, if that is not set, in /tmp.
 	DataDir string
-	// Segment connects the machine to a network segment that additional hosts can share. If Segment
-	// is set for an additional host, the host has its own segment, and the machine that runs the
-	// test routes packets between the segments.
+	// Segment connects the machine to a network segment that additional hosts can share. An
+	// additional host with Segment set has its own segment. The machine that runs the test routes
+	// packets between the segments.
 	Segment bool
 	// IPv6 gives machines on segments an additional IPv6 address.
 	IPv6 bool

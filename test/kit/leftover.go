@@ -31,8 +31,8 @@ func (c *Cluster) dispose() []error {
 	return slices.DeleteFunc(problems, func(err error) bool { return err == nil })
 }
 
-// leftovers returns an error for each kind of leftover of a stopped cluster that exists on the
-// machine. It ignores the data directory.
+// leftovers searches the machine, except the data directory, for the remains of a stopped cluster.
+// It returns an error for each kind of leftover that it finds.
 func (c *Cluster) leftovers() []error {
 	var problems []error
 	for _, kind := range []struct {

@@ -36,7 +36,8 @@ type Machine struct {
 	name    string   // name of this machine's network device and nftables table for the Machine
 	devices []string // devices that existed before the cluster started
 	// segment is the network segment that the machine shares with other machines, or nil.
-	// ownsSegment is set for the first machine on a segment. Its removal also removes the segment.
+	// ownsSegment is set for the first machine on a segment. Removing this machine also removes the
+	// segment.
 	segment     *segment
 	ownsSegment bool
 }
@@ -149,8 +150,8 @@ func skipAddressDetection(device string) error {
 	return err
 }
 
-// letOut makes this machine route and masquerade the packets that match an expression such as `ip
-// saddr 198.18.0.2`. It does not masquerade packets that leave through the given device.
+// letOut makes this machine route and masquerade the packets that match an nftables expression such
+// as `ip saddr 198.18.0.2`. It does not masquerade packets that leave through the given device.
 func letOut(table, match, device string) error {
 	if err := os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0); err != nil {
 		return fmt.Errorf("enable forwarding: %w", err)
@@ -174,8 +175,8 @@ func (m *Machine) SetConnected(connected bool) error {
 	return netlink.LinkSetDown(link)
 }
 
-// Filter makes the machine drop packets that match an expression such as `tcp dport 2380`, until
-// stop is called. hook is "input" or "output".
+// Filter makes the machine drop packets that match an nftables expression such as `tcp dport 2380`,
+// until stop is called. hook is "input" or "output".
 func (m *Machine) Filter(hook, match string) (stop func() error, err error) {
 	rules := fmt.Sprintf("table inet fault { chain c { type filter hook %s priority -400; %s drop; }; }", hook, match)
 	return func() error { return m.Do(func() error { return nft("delete table inet fault") }) }, m.Do(func() error { return nft(rules) })

@@ -71,7 +71,7 @@ func TestMachineReachesOutside(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn.Close()
-	// The connection is masqueraded if the server sees this machine's address, to which every
+	// The source address of a masqueraded connection is this machine's address, to which every
 	// network can send responses.
 	if caller := (<-callers).String(); strings.HasPrefix(caller, inside.Address.String()+":") {
 		t.Errorf("caller %s is not masqueraded", caller)

@@ -12,7 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/internal/netnamespace"
 )
 
-// testNetworks is the address range for tests that RFC 2544 reserves for benchmarks.
+// testNetworks is the address range from which machines get their networks. RFC 2544 reserves this
+// range for benchmarks.
 var testNetworks = netip.MustParsePrefix("198.18.0.0/15")
 
 // claimAttempts is the maximum number of networks that claim tries.

@@ -19,7 +19,8 @@ type Shell struct {
 	output *bufio.Reader
 }
 
-// commandEnd marks the line after a command's output. The command's exit code follows it.
+// commandEnd begins the line after a command's output. On this line, the command's exit code
+// follows it.
 const commandEnd = "\x01end "
 
 // Shell starts a shell in a directory. The shell's home directory is empty, so no user is logged

@@ -16,7 +16,8 @@ import (
 
 // User sends requests with one user's permissions. Its methods fail the user's test on errors.
 type User struct {
-	// Name is the user name that the API server sees. It is empty for the administrator.
+	// Name is the name by which the API server identifies the user. It is empty for the
+	// administrator.
 	Name string
 	// Rest sends requests to the API server as the user.
 	Rest rest.Interface

@@ -10,8 +10,8 @@ import (
 )
 
 // OtherVersion returns the path of a copy of bin/slipway and the copy's version, which differs in
-// the last character. The copy is removed at the end of the test, so it must be created before the
-// clusters that use it.
+// the last character. The copy is removed at the end of the test. Create it before the clusters
+// that use it, so that it is removed after them.
 func OtherVersion(t testing.TB) (program, version string) {
 	t.Helper()
 	repository, err := findRepository()

@@ -27,13 +27,15 @@ const (
 	ordered, idleInstances = 20, 1000
 	// brokerTime is how long the broker takes to handle a request.
 	brokerTime = 200 * time.Millisecond
-	// The targets are the time that the catalog adds to the broker's own time, the memory of idle
-	// instances in MB, and the time until a pipeline's first step.
+	// catalogAim is the target for the time that the catalog adds to the broker's own time.
+	// instancesAim is the target for the memory of idle instances, in MB. pipelineAim is the target
+	// for the time until a pipeline's first step.
 	catalogAim, instancesAim, pipelineAim = 100 * time.Millisecond, 10, 2 * time.Second
 )
 
-// TestCatalog measures how long orders take with a broker that responds after a fixed time, how
-// much of the control plane's memory idle instances use, and how long pipelines take to start.
+// TestCatalog measures how long orders take with a broker that responds after a fixed time. It also
+// measures how much of the control plane's memory idle instances use, and how long pipelines take
+// to start.
 func TestCatalog(t *testing.T) {
 	r := newTable("catalog")
 	r.page = "benchmark-catalog.md"

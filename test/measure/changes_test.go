@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// podsPerHost is the number of running pods on each host whose policy changes.
+// podsPerHost is the number of running pods, on each host, to which a changed policy applies.
 var podsPerHost = flag.Int("hostpods", 200, "running pods of each host while policies change")
 
 const (
@@ -34,7 +34,8 @@ const (
 	leakDatagrams = 300
 )
 
-// lane consists of a sender on one host and a receiver on another host.
+// lane consists of a sender in a pod on the first host, and a receiver in a pod on one of the
+// hosts.
 type lane struct {
 	sender   net.Conn
 	listener net.PacketConn

@@ -79,9 +79,10 @@ func (d *departures) mustArrive(t *testing.T, source string) time.Duration {
 	return duration
 }
 
-// moveEgressAddress measures how long a project on the first host cannot send datagrams outside the
-// cluster after the second host, which has the project's egress address, is lost. Then, either the
-// first host has another static address of the project, or it takes over the automatic address.
+// moveEgressAddress disconnects the second host, which has the egress address of a project on the
+// first host. It measures how long the project cannot send datagrams outside the cluster. Then,
+// either the first host has another static address of the project, or it takes over the automatic
+// address.
 func moveEgressAddress(t *testing.T, r *table, c *kit.Cluster, second *kit.Host) {
 	t.Helper()
 	d := newDepartures(t, c, "client")

@@ -29,8 +29,8 @@ func buildEtcd(t *testing.T) string {
 	return program
 }
 
-// measureEtcd writes keys one after another to a bare etcd with the given number of members. As in
-// the masters, the members run on this machine and use the same timing settings.
+// measureEtcd writes keys one after another to a bare etcd with the given number of members. The
+// members run on this machine, as the masters' members do, but they use etcd's default settings.
 func measureEtcd(t *testing.T, program string, members int) (durations []time.Duration) {
 	t.Helper()
 	var clients, peers, cluster []string

@@ -25,8 +25,8 @@ import (
 const leaseInterval = 10 * time.Second
 
 // hollow is a simulated node. Like a kubelet and a service proxy, it renews its lease, watches
-// objects, requests tokens for its pods, and reports the pods as running with events. It starts no
-// containers.
+// objects, and requests tokens for its pods. It creates events for the pods and reports them as
+// running. It starts no containers.
 type hollow struct {
 	client kubernetes.Interface
 	name   string
@@ -62,7 +62,8 @@ func (h hollow) register(ctx context.Context) error {
 	return err
 }
 
-// address returns an address of the node or of one of its pods.
+// address returns the address of the node's pod with the given number, or the node's address if the
+// number is 0.
 func (h hollow) address(pod int) string {
 	if pod == 0 {
 		return fmt.Sprintf("203.%d.%d.1", h.number>>8, h.number&255)
@@ -161,7 +162,8 @@ func (h hollow) follow(ctx context.Context) {
 	}
 }
 
-// start requests a token for a pod, and reports that the pod is running.
+// start requests a token for a pod, creates events for the pod, and reports that the pod is
+// running.
 func (h hollow) start(ctx context.Context, pod *corev1.Pod, address string) {
 	now := metav1.Now()
 	// Ignore errors, because failed requests do not affect the measured times.

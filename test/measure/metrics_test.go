@@ -42,8 +42,9 @@ spec:
       containers: [{name: main, image: %s, command: [sleep, infinity]}]
 `
 
-// TestMetrics runs the component that reads the usage of nodes and pods in the test process, so
-// that the measurement excludes the rest of the control plane. The node runs real pods.
+// TestMetrics measures the component that reads the usage of nodes and pods. It runs the component
+// in the test process, so that the measurement excludes the rest of the control plane. The node
+// runs real pods.
 func TestMetrics(t *testing.T) {
 	r := newTable("metrics")
 	c := kit.Start(t, kit.Options{Node: `kubeletArguments: {max-pods: ["300"]}`})

@@ -50,9 +50,9 @@ const documentPolicy = `{
 	{"name": "Zone", "weight": 2, "argument": {"serviceAntiAffinity": {"label": "zone"}}}
 ]}`
 
-// TestScheduling compares the control plane's scheduler with upstream's kube-scheduler program,
-// which schedules the pods that have its scheduler name in the same cluster. The measurements
-// alternate.
+// TestScheduling compares the control plane's scheduler with upstream's kube-scheduler program.
+// Both run in the same cluster, and each schedules the pods that specify its scheduler name. The
+// measurements alternate.
 func TestScheduling(t *testing.T) {
 	r := newTable("scheduling")
 	c := kit.Start(t, kit.Options{Master: fastScheduler})
@@ -160,8 +160,8 @@ func schedule(t *testing.T, client kubernetes.Interface, scheduler string) time.
 	return duration
 }
 
-// follow adds the names of pods that are assigned to a node to placed, until all pods are assigned
-// or the watch ends.
+// follow adds the names of assigned pods to placed. It returns when all pods are assigned to nodes,
+// or when the watch ends.
 func follow(t *testing.T, client kubernetes.Interface, placed map[string]bool) {
 	t.Helper()
 	changes, err := client.CoreV1().Pods(loadNamespace).Watch(t.Context(), metav1.ListOptions{})

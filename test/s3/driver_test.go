@@ -17,8 +17,8 @@ import (
 )
 
 // limit prevents distribution's tests from writing a 5 GiB file. It also limits this process's
-// memory, because the tests compare files of several megabytes with a library that needs gigabytes
-// of memory to print a difference.
+// memory. The tests compare files of several megabytes with a library that would use gigabytes of
+// memory to print a difference.
 func limit(t *testing.T) {
 	t.Helper()
 	before := flag.Lookup("test.short").Value.String()

@@ -108,8 +108,8 @@ func (r *registry) pushTools(to string) {
 
 // checkRollingUpgrade reboots three infrastructure nodes one after another, as administrators do
 // (Cluster Administration 3.11, section 2.D). Each node restarts with a different version of the
-// program. Meanwhile, the routers on the other nodes must serve the route without a failed request,
-// and the registry on one of the other nodes must accept an image and send it to a node.
+// program. Meanwhile, the routers on the other nodes must serve the route without a failed request.
+// The registry on one of the other nodes must accept an image and send it to a node.
 func (r *registry) checkRollingUpgrade(t *testing.T, masters map[string]*kit.Cluster, program, version string) {
 	names := []string{"first", "second", "third"}
 	r.OC("label", "nodes", "first", "second", "third", "node-role.kubernetes.io/infra=true")

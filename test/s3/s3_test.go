@@ -1,7 +1,7 @@
 // Package s3 checks on a real cluster that the registry stores its images on a real S3 server
-// (versitygw), and that `oc image mirror` creates a bucket from which clients can pull. The tests
-// build the S3 server first. They are separate from the scenarios, because no scenario needs the S3
-// server.
+// (versitygw). It also checks that `oc image mirror` creates a bucket from which clients can pull.
+// The tests build the S3 server first. They are separate from the scenarios, because no scenario
+// needs the S3 server.
 package s3
 
 import (

@@ -1,6 +1,6 @@
 // Package deployer implements the program that runs in deployer pods. It runs one deployment of a
-// DeploymentConfig: it replaces the pods of the previous deployment with the pods of the new
-// deployment, which is a ReplicationController, and runs the hooks.
+// DeploymentConfig. A deployment is a ReplicationController. The program replaces the pods of the
+// previous deployment with the pods of the new deployment, and runs the hooks.
 //
 // It keeps all state in the API. Therefore, a restarted deployer continues from the replica counts,
 // and does not repeat a hook that already has a pod.

@@ -17,8 +17,8 @@ import (
 )
 
 // hook runs a hook, which can be nil. The hook's failure policy determines what happens if the hook
-// fails: it is retried until it succeeds (Retry), the deployment fails (Abort), or the failure is
-// ignored (Ignore).
+// fails. Retry repeats the hook until it succeeds, Abort fails the deployment, and Ignore ignores
+// the failure.
 func (r *run) hook(ctx context.Context, name string, hook *appsv1.LifecycleHook) error {
 	if hook == nil {
 		return nil

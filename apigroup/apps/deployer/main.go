@@ -34,7 +34,7 @@ func Deploy(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("connect to the cluster: %w: run this program only in deployer pods", err)
 	}
-	config.QPS, config.Burst = 50, 100 // a deployment spends most of its time on requests
+	config.QPS, config.Burst = 50, 100 // the default limits would slow the deployment down
 	core, err := coreclient.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("connect to the cluster: %w", err)

@@ -29,8 +29,8 @@ type limits struct{ rollout.Limits }
 // decreases, and the number of old pods never increases.
 func (l limits) next(old, new count) (oldWanted, newWanted int32) {
 	oldWanted, newWanted = old.desired, l.Grow(old.desired, new.desired)
-	// The step can delete all unavailable old pods, and the available old pods in excess of the
-	// minimum.
+	// Keep only the old pods that are needed for the minimum in addition to the available new pods.
+	// Kubernetes deletes unavailable pods first.
 	if spare := old.desired + new.available - l.Minimum(); spare > 0 && old.complete {
 		oldWanted = max(0, old.desired-spare)
 	}

@@ -30,8 +30,9 @@ const (
 	// unavailableTimeout limits how long a request is retried while the API server is unavailable.
 	// The limit is generous: a control plane that was killed restarts within seconds.
 	unavailableTimeout = 5 * time.Minute
-	// unauthorizedTimeout limits how long a request is retried after 401 and 403 responses: an API
-	// server that has just started might not have loaded all RBAC rules yet.
+	// unauthorizedTimeout limits how long a request is retried after 401 and 403 responses. Retries
+	// are necessary because an API server that has just started might not have loaded all RBAC
+	// rules yet.
 	unauthorizedTimeout = 10 * time.Second
 )
 

@@ -33,8 +33,8 @@ func (l *deployerController) setToken(ctx context.Context, namespace string, pod
 	return nil
 }
 
-// token returns the name of the secret that contains the API token of the deployer's service
-// account, or "" if the account has no such secret.
+// token returns the name of the secret that contains the deployer service account's API token, or
+// "" if the account has no such secret.
 func (l *deployerController) token(ctx context.Context, namespace string) (string, error) {
 	serviceAccount, err := l.core.ServiceAccounts(namespace).Get(ctx, account, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

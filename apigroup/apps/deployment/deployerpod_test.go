@@ -12,8 +12,8 @@ import (
 )
 
 // TestDeployerPodHasTokenInEnvironment checks how a deployer pod gets its API token. The pod has
-// the usual token volume only if the account has no token secret, or if the pod uses another
-// account.
+// the usual token volume only if the account has no token secret, or if the strategy has custom
+// parameters.
 func TestDeployerPodHasTokenInEnvironment(t *testing.T) {
 	token := func(name, of string, data map[string][]byte) *corev1.Secret {
 		return &corev1.Secret{

@@ -26,8 +26,8 @@ const (
 	// ConfigLabel is the label of a deployment's pods, and part of its selector. Its value is the
 	// name of the configuration.
 	ConfigLabel = "deploymentconfig"
-	// DeploymentLabel is also a label of a deployment's pods, and part of its selector. Its value
-	// is the name of the ReplicationController.
+	// DeploymentLabel is a label of a deployment's pods, and part of its selector. Its value is the
+	// name of the ReplicationController.
 	DeploymentLabel = "deployment"
 	// DeploymentAnnotation is the annotation of a deployment's pods, deployer pod and hook pods.
 	// Its value is the name of the ReplicationController.

@@ -20,8 +20,8 @@ const maxCacheBytes = 1 << 40
 
 // mountCache adds a volume that stores the layers and sources of the configuration's earlier
 // builds. The driver isolates different projects' volumes from each other. A recreated
-// configuration uses a new volume. Custom builds have no cache volume, and no build has one while
-// any node lacks the driver.
+// configuration uses a new volume. Custom builds have no cache volume. Other builds have none
+// either while any node lacks the driver.
 func (m *podFactory) mountCache(ctx context.Context, pod *corev1.Pod, build *buildv1.Build) error {
 	name := instantiate.ConfigOf(build)
 	if m.CacheDriver == "" || name == "" || build.Spec.Strategy.CustomStrategy != nil {

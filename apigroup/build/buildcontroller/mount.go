@@ -64,8 +64,8 @@ func mount(pod *corev1.Pod, build *buildv1.Build) {
 	}
 }
 
-// workLimit returns the maximum size of the work directory: the ephemeral storage limit or, by
-// default, 32 GiB, which is enough for images and the largest source that builders accept. If a
+// workLimit returns the maximum size of the work directory. This is the ephemeral storage limit or,
+// by default, 32 GiB, which is enough for images and the largest source that builders accept. If a
 // build exceeds the limit, the kubelet evicts its pod.
 func workLimit(limits corev1.ResourceList) *resource.Quantity {
 	if limit, ok := limits[corev1.ResourceEphemeralStorage]; ok {

@@ -128,8 +128,8 @@ func nextKey(namespace, config string) controller.Key {
 }
 
 // keysWithNext returns a build's key and, if the build does not block other builds, the key of its
-// configuration's next builds. It does not read other builds, because it runs sequentially for each
-// change of any user's builds.
+// configuration's next builds. It does not read other builds, because the informer calls it for
+// every change to any build, one change at a time.
 func (l *buildController) keysWithNext(object any) []controller.Key {
 	build := object.(*buildv1.Build)
 	keys := []controller.Key{cache.MetaObjectToName(build)}

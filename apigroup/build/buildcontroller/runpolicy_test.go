@@ -259,8 +259,8 @@ func (c *countingIndexer) ByIndex(name, value string) ([]any, error) {
 	return c.Indexer.ByIndex(name, value)
 }
 
-// A user can create thousands of builds of one configuration. Therefore, a change of one build must
-// not list all builds, and waiting builds must not list them repeatedly.
+// A user can create thousands of builds of one configuration. Therefore, the controller must not
+// list them after each change to a build, or repeatedly while builds wait.
 func TestManyBuildsDoNotOccupyController(t *testing.T) {
 	ended := numbered(1, "Complete", "Serial")
 	loop := newLoop(t, []*buildv1.Build{ended, numbered(2, "Running", "Serial"), numbered(3, "New", "Serial"), numbered(4, "New", "Serial")})

@@ -84,8 +84,8 @@ func (s *Settings) applyTo(spec *buildv1.BuildSpec) {
 }
 
 // withoutEmpty removes an empty environment variable from env if defaults contains a value for the
-// variable, because a template sets a variable to "" if a parameter has no value. It keeps an empty
-// proxy variable, which means that the build uses no proxy.
+// variable. The reason is that templates set a variable to "" if a parameter has no value.
+// withoutEmpty keeps an empty proxy variable, which means that the build uses no proxy.
 func withoutEmpty(env, defaults []corev1.EnvVar) []corev1.EnvVar {
 	return slices.DeleteFunc(slices.Clone(env), func(v corev1.EnvVar) bool {
 		return v.Value == "" && v.ValueFrom == nil && !strings.HasSuffix(strings.ToLower(v.Name), "_proxy") &&

@@ -128,7 +128,7 @@ func (v *view) authorize(ctx context.Context, who user.Info, action authorizer.A
 
 // credentials returns the login in a source secret that a user can read, and the certificate
 // authorities that verify the server. The login is nil if the secret contains neither a user name
-// nor a password. The authorities are nil if it does not contain ca.crt.
+// nor a password. The authorities are nil if the secret does not contain ca.crt.
 func (v *view) credentials(ctx context.Context, who user.Info, project, name string) (*url.Userinfo, *x509.CertPool, error) {
 	if err := v.authorize(ctx, who, authorizer.AttributesRecord{Verb: "get", Namespace: project, APIVersion: "v1", Resource: "secrets", Name: name}); err != nil {
 		return nil, nil, err

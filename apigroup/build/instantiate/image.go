@@ -154,9 +154,9 @@ func HasTrigger(config *buildv1.BuildConfig, triggerType buildv1.BuildTriggerTyp
 // UpdateTriggers records the next build's images in a configuration's triggers. If an ImageChange
 // trigger caused the request, the request contains that trigger's tag and image. For the other
 // triggers that are not paused, UpdateTriggers records the current image of their tag. If the tag
-// has no image, it clears the recorded image of a trigger that watches the strategy's tag, and
-// keeps the recorded image of any other trigger. It reports whether the request's trigger already
-// had the image.
+// has no image, it clears the recorded image of a trigger that watches the strategy's tag. It keeps
+// the recorded image of any other trigger. It reports whether the request's trigger already had the
+// image.
 func UpdateTriggers(config *buildv1.BuildConfig, request *buildv1.BuildRequest, images Images) (already bool) {
 	for i := range config.Spec.Triggers {
 		trigger := config.Spec.Triggers[i].ImageChange
@@ -177,15 +177,15 @@ func UpdateTriggers(config *buildv1.BuildConfig, request *buildv1.BuildRequest, 
 		case err == nil:
 			trigger.LastTriggeredImageID = image
 		case trigger.From == nil:
-			trigger.LastTriggeredImageID = "" // otherwise, builds would use the earlier tag's image
+			trigger.LastTriggeredImageID = "" // otherwise, builds would use the former tag's image
 		}
 	}
 	return already
 }
 
 // RecordBuild records an existing build's number in its configuration, and the build's images in
-// the triggers: the image of its ImageChange cause and its strategy's image. It reports whether the
-// configuration has changed.
+// the triggers. These are the image of its ImageChange cause and its strategy's image. It reports
+// whether the configuration has changed.
 func RecordBuild(config *buildv1.BuildConfig, build *buildv1.Build, number int64) (changed bool) {
 	if number <= config.Status.LastVersion {
 		return false

@@ -61,9 +61,9 @@ const (
 	// maxRunning is the maximum number of concurrent imports for all projects of one owner. It is
 	// lower than the API server's limit for a project, so that users can still import images.
 	maxRunning = 3
-	// requeueDelay is the delay before a stream is reconciled again if it has changed during an
-	// import, or if its owner has too many running imports. After this delay, the cache is up to
-	// date.
+	// requeueDelay is the delay before a stream is reconciled again. A stream is requeued if it has
+	// changed during an import, or if its owner has too many running imports. After this delay, the
+	// cache is up to date.
 	requeueDelay = time.Second
 )
 

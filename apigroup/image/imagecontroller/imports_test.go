@@ -33,8 +33,8 @@ func importer(err error) (*imagefake.Clientset, *[]*imagev1.ImageStreamImport) {
 	return client, request
 }
 
-// app returns a stream with tags to import: the given number of new tags, and the given number of
-// scheduled tags that have been imported before.
+// app returns a stream with the given number of new tags, and the given number of scheduled tags
+// that have been imported before.
 func app(pending, scheduled int) *imagev1.ImageStream {
 	stream := &imagev1.ImageStream{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app", UID: "u", Generation: 3}}
 	for i := range pending + scheduled {

@@ -22,8 +22,8 @@ import (
 
 // records handles the image records that deleted projects created. It reassigns a record to a
 // project that uses the image, so that the record counts toward that project's limit. If no image
-// stream uses the image, it deletes the record, unless the image is in the cluster's registry,
-// which deletes the records of its own images.
+// stream uses the image, it deletes the record. It keeps the record of an image in the cluster's
+// registry, because that registry deletes the records of its own images.
 type records struct {
 	streams, images, namespaces cache.SharedIndexInformer
 	kube                        kubernetes.Interface

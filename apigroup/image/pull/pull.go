@@ -4,8 +4,8 @@
 // The platform's controllers can read every image stream. Before they resolve a tag for a workload,
 // they check the permissions of the service account of the workload's pods. Without that check, a
 // workload would disclose images of a project that the workload's author cannot read. A user who
-// can use a service account in a pod can act as that account, so the check never discloses more
-// than the author can already read.
+// can use a service account in a pod can act as that account. Therefore, the check never discloses
+// more than the author can already read.
 package pull
 
 import (

@@ -8,8 +8,8 @@ import (
 )
 
 // Complete completes an image's record with the content of another record of the same image, and
-// reports whether the record has changed. The result does not depend on the order of the records:
-// content with a configuration replaces content without a configuration, and verified content
+// reports whether the record has changed. The result does not depend on the order of the records.
+// Content with a configuration replaces content without a configuration, and verified content
 // replaces content that contradicts it.
 func Complete(image, verified *imagev1.Image) (*imagev1.Image, bool) {
 	next := image.DeepCopy()

@@ -19,7 +19,7 @@ import (
 )
 
 // Read returns the cluster's images and the references to them. It lists images before streams, and
-// streams before the objects that refer to them, so that it finds the references of objects that
+// streams before the objects that refer to them. It therefore finds the references of objects that
 // are created in the meantime.
 func (k Rules) Read(ctx context.Context, images imageclient.ImageV1Interface, client dynamic.Interface, now time.Time) (s State, err error) {
 	list, err := images.Images().List(ctx, metav1.ListOptions{})

@@ -105,8 +105,8 @@ func (r *References) AddSpec(owner Owner, namespace string, spec *corev1.PodSpec
 }
 
 // addName records an image of a pod. It treats an image with a tag as an image stream tag,
-// regardless of the image's registry, because the cluster's registry has several names, and images
-// in streams with local lookup have names without a registry.
+// regardless of the image's registry. This is necessary because the cluster's registry has several
+// names, and images in streams with local lookup have names without a registry.
 func (r *References) addName(owner Owner, namespace, text string) {
 	if text = strings.TrimSpace(text); text == "" {
 		return

@@ -34,7 +34,7 @@ func TestImageNamesAreTagsOfStreams(t *testing.T) {
 		{"shop/app:v1", "shop/app:v1"},
 		{"app", "bakery/app:latest"},    // a stream of the pod's project with local lookup
 		{" app:v2\n", "bakery/app:v2"},  // the kubelet ignores the space, too
-		{"shop/app@" + id(1), id(1)},    //
+		{"shop/app@" + id(1), id(1)},    // a digest
 		{"shop/app:v1@" + id(1), id(1)}, // the tag is not significant
 		{"library/app", "library/app:latest"},
 	} {

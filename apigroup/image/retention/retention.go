@@ -2,7 +2,7 @@
 // keeps. `oc adm prune images` removes them, and the web console shows a preview.
 //
 // The callers set the rules. The defaults must be equal in cli/image/prune.go,
-// apigroup/image/usage.go and the console's page of images.
+// apigroup/image/usage.go and the console's Images page.
 package retention
 
 import (
@@ -124,7 +124,7 @@ func (k Rules) candidate(image *imagev1.Image, now time.Time) bool {
 	return k.OverSize || now.Sub(image.CreationTimestamp.Time) >= k.Younger
 }
 
-// mark adds the images that a stream keeps to stays.
+// mark adds to stays the images that a stream keeps.
 func (k Rules) mark(stream *imagev1.ImageStream, s State, byName map[string]*imagev1.Image, now time.Time, stays map[string]bool) {
 	name := stream.Namespace + "/" + stream.Name
 	all := k.Namespace != "" && k.Namespace != stream.Namespace || !k.OverSize && now.Sub(stream.CreationTimestamp.Time) < k.Younger

@@ -21,8 +21,8 @@ func dayOld(namespace, name string) metav1.ObjectMeta {
 
 func id(n int) string { return fmt.Sprintf("sha256:%064d", n) }
 
-// newState returns a State with images 1 to 4, each with its number as its size in bytes, and a
-// stream with a latest tag whose history contains images 3 and 2.
+// newState returns a State with images 1 to 4 and a stream. The size of each image in bytes is its
+// number. The history of the stream's latest tag contains images 3 and 2.
 func newState() State {
 	s := State{References: NewReferences()}
 	for n := 1; n <= 4; n++ {

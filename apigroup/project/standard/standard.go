@@ -1,6 +1,6 @@
 // Package standard contains the default template for requested projects. The server uses it if the
-// administrator has not configured a template, and `oc adm create-bootstrap-project-template`
-// prints it as a starting point for a custom template.
+// administrator has not configured a template. `oc adm create-bootstrap-project-template` prints it
+// as a starting point for a custom template.
 package standard
 
 import (

@@ -238,8 +238,8 @@ func differ(existing, want *routev1.Route) bool {
 		!equality.Semantic.DeepEqual(existing.Annotations, want.Annotations)
 }
 
-// updateStatus writes the addresses of the routers that admit an Ingress's routes to the Ingress
-// status.
+// updateStatus updates the Ingress status: it lists the addresses of the routers that admit the
+// Ingress's routes.
 func (c *Controller) updateStatus(ctx context.Context, ingress *networkingv1.Ingress, routes map[string]*routev1.Route) error {
 	var addresses []networkingv1.IngressLoadBalancerIngress
 	if !c.serves(ingress) {

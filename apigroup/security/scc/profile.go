@@ -60,9 +60,8 @@ func (r *resolved) defaultSeccompProfile() *corev1.SeccompProfile {
 }
 
 // checkSeccomp rejects a profile that the constraint does not list. The container runtime's default
-// profile applies to pods without a profile. Constraints without a list, such as OpenShift 3's
-// constraints, also allow this profile, and so do constraints that allow pods to run without any
-// filter (unconfined).
+// profile applies to pods without a profile. This profile is also allowed by constraints without a
+// list, such as OpenShift 3's constraints, and by constraints that allow the unconfined profile.
 func (r *resolved) checkSeccomp(profile *corev1.SeccompProfile, at *field.Path) field.ErrorList {
 	if profile == nil || slices.Contains(r.SeccompProfiles, profileAny) {
 		return nil

@@ -157,8 +157,8 @@ func requeue(delay time.Duration) error {
 	return controller.RequeueAfter(delay)
 }
 
-// untilRelist returns the delay before the next catalog fetch: 0 if a fetch is due, or a negative
-// value if only a change to the broker triggers one.
+// untilRelist returns the delay before the next catalog fetch. It returns 0 if a fetch is due, or a
+// negative value if only a change to the broker triggers a fetch.
 func (r *reconciler) untilRelist(broker *brokerView) time.Duration {
 	if broker.status.ReconciledGeneration != broker.GetGeneration() || broker.status.LastCatalogRetrievalTime == nil ||
 		!apimeta.IsStatusConditionTrue(broker.status.Conditions, v1beta1.ConditionReady) {

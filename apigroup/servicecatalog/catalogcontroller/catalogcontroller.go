@@ -3,9 +3,9 @@
 //
 // Before a controller sends a request that can create or delete something at a broker, it records
 // the request in the status of the object. If the controller is interrupted, the next process finds
-// the record and repeats the request with the same ID, so the broker does not create a second
-// instance. If a response does not show whether the broker has created an instance or binding, the
-// controller requests the deletion before any retry (orphan mitigation).
+// the record and repeats the request with the same ID. The broker therefore does not create a
+// second instance. If a response does not show whether the broker has created an instance or
+// binding, the controller requests the deletion before any retry (orphan mitigation).
 //
 // Source: Open Service Broker API, version 2.17. Conditions, reasons and events are the same as in
 // service catalog release 0.3.

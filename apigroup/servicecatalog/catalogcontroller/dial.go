@@ -146,9 +146,9 @@ func hostPort(target *url.URL) string {
 	return net.JoinHostPort(target.Hostname(), port)
 }
 
-// serviceAddress returns the address at which the catalog reaches a service: the service's own
-// address or, for a ServiceBroker, the address of one of the service's pods. It returns "" if the
-// host is not the name of a service.
+// serviceAddress returns the address at which the catalog reaches a service. This is the service's
+// own address or, for a ServiceBroker, the address of one of the service's pods. It returns "" if
+// the host is not the name of a service.
 func (r *reconciler) serviceAddress(ctx context.Context, broker *brokerView, host, port, scheme string) (string, error) {
 	name := strings.TrimSuffix(strings.TrimSuffix(host, "."), "."+r.domain)
 	rest, ok := strings.CutSuffix(name, ".svc")
@@ -181,8 +181,8 @@ func (r *reconciler) serviceAddress(ctx context.Context, broker *brokerView, hos
 }
 
 // podAddress returns the address of a running pod behind a service's port. The catalog does not
-// connect to the address of a project's service, because users can create endpoints that lead to
-// servers that the platform must not connect to.
+// connect to the address of a project's service. Otherwise, a user's endpoints could lead the
+// catalog to servers that the platform must not connect to.
 func (r *reconciler) podAddress(ctx context.Context, service *corev1.Service, port int32) (string, error) {
 	fail := func(format string, args ...any) (string, error) {
 		text := fmt.Sprintf("the broker's service %s/%s ", service.Namespace, service.Name) + fmt.Sprintf(format, args...)

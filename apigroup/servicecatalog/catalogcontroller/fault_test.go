@@ -285,8 +285,8 @@ func TestInstanceInDeletedProjectIsAbandonedWithoutBroker(t *testing.T) {
 	}
 }
 
-// An order must not list classes or plans, because a list at the API server can wait for up to 100
-// ms until the server's cache is up to date.
+// An order must not list classes or plans. Such a list can take up to 100 ms, because the API
+// server waits until its cache is up to date.
 func TestOrderListsNoOffers(t *testing.T) {
 	f := newFixture(t, time.Minute)
 	f.register()
@@ -349,7 +349,7 @@ func TestHangingBrokerDoesNotDelayOthers(t *testing.T) {
 			fmt.Fprint(w, `{"services": [{"id": "h", "name": "h", "description": "h", "plans": [{"id": "hp", "name": "small", "description": "h"}]}]}`)
 			return
 		}
-		_, _ = io.Copy(io.Discard, r.Body) // servers detect disconnects only after the body
+		_, _ = io.Copy(io.Discard, r.Body) // servers detect disconnects only after reading the body
 		waiting.Add(1)
 		<-r.Context().Done()
 	}))

@@ -197,8 +197,8 @@ func names(object metav1.Object, externalName, externalID string) fields.Set {
 }
 
 // find returns the names of the matching objects in a namespace, or of cluster-scoped objects. If
-// the informer contains exactly one match, find does not list the objects through the API server,
-// which can wait for up to 100 ms until its own cache is up to date.
+// the informer contains exactly one match, find does not list the objects through the API server.
+// Such a list can wait for up to 100 ms until the server's cache is up to date.
 func find[T interface {
 	runtime.Object
 	metav1.Object

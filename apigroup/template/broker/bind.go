@@ -17,9 +17,9 @@ import (
 	"github.com/slipway-platform/slipway/internal/osbserver"
 )
 
-// exposing maps the kinds of objects that can expose values to the objects' resources. Only the
-// current API group of routes is listed, because the controller converts routes in the legacy API
-// version.
+// exposing returns the kinds of objects that can expose values, and the objects' resources. Only
+// the current API group of routes is listed, because the controller converts routes in the legacy
+// API version.
 func exposing() map[schema.GroupKind]schema.GroupVersionResource {
 	core := corev1.SchemeGroupVersion
 	return map[schema.GroupKind]schema.GroupVersionResource{
@@ -114,7 +114,7 @@ func (a *actor) credentials(ctx context.Context, instance *templatev1.TemplateIn
 	return values, nil
 }
 
-// expose adds the values that an object exposes to the values map. It base64-decodes the data of a
+// expose adds to the values map the values that an object exposes. It base64-decodes the data of a
 // Secret.
 func expose(values map[string]string, object *unstructured.Unstructured) error {
 	var content any = object.Object

@@ -1,6 +1,6 @@
 // Package broker implements the template service broker. It offers templates as services of the
-// Open Service Broker API, creates TemplateInstances on behalf of the users that the platform
-// identifies, and returns the values that the objects of these instances expose.
+// Open Service Broker API, and creates TemplateInstances on behalf of the users that the platform
+// identifies. It returns the values that the objects of these instances expose.
 //
 // The broker stores its state in the API. Each instance has a BrokerTemplateInstance and, in the
 // user's project, a TemplateInstance and a Secret with the parameter values. All three objects have

@@ -29,7 +29,7 @@ const (
 	maxExposed     = 1 << 20
 )
 
-// exposed adds the values that an object's annotations expose to the values map. With
+// exposed adds to the values map the values that an object's annotations expose. With
 // base64ExposePrefix, a value can contain arbitrary bytes, and is base64-encoded.
 func exposed(values, annotations map[string]string, content any) error {
 	for _, annotation := range slices.Sorted(maps.Keys(annotations)) {

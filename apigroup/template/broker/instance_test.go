@@ -59,7 +59,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func newCatalogue(t *testing.T) *catalogue {
 	t.Helper()
-	// The fake client requires the names of list kinds.
+	// The in-memory API server supports only the types in client-go's scheme.
 	if err := templatev1.Install(scheme.Scheme); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestRejectedOrderLeavesNoRecord(t *testing.T) {
 		if record := c.record(); record != nil {
 			t.Errorf("if %s are rejected, the record remains: %+v", c.refused, record)
 		}
-		// Delete the Secret like the garbage collector, because the record owns the Secret.
+		// The record owned the Secret. Delete the Secret, as the garbage collector would.
 		_ = c.kube.CoreV1().Secrets("shop").Delete(t.Context(), id, metav1.DeleteOptions{})
 	}
 	// An earlier request has created the record of this instance.

@@ -172,8 +172,8 @@ func owned(record *templatev1.BrokerTemplateInstance) metav1.ObjectMeta {
 	}
 }
 
-// checkOwner rejects an object that has the same name as an instance but that the instance's record
-// does not own, such as an object of an earlier instance.
+// checkOwner rejects an object that has an instance's name but is not owned by the instance's
+// record, such as an object of an earlier instance.
 func checkOwner(kind string, object metav1.Object, record *templatev1.BrokerTemplateInstance) error {
 	if slices.ContainsFunc(object.GetOwnerReferences(), func(owner metav1.OwnerReference) bool { return owner.UID == record.UID }) {
 		return nil

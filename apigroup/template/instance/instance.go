@@ -1,7 +1,7 @@
 // Package instance contains the TemplateInstance controller. It creates the objects of an
-// instance's template with the requester's permissions, waits for the objects that must become
-// ready, and deletes the objects together with the instance. It stores its state in the API, so
-// that it can continue after a restart.
+// instance's template with the requester's permissions, and waits for the objects that must become
+// ready. It deletes the objects together with the instance. It stores its state in the API, so that
+// it can continue after a restart.
 //
 // Source: OpenShift Container Platform 3.9 Architecture, templates and the template service broker.
 // The conditions, annotations and checks are the same as in OpenShift 3.11.

@@ -194,7 +194,7 @@ func (l *reconciler) create(ctx context.Context, client dynamic.Interface, owner
 }
 
 // owns reports whether an object was created for an instance. The response to a create request can
-// be an object that was not created: a review has no UID and is not stored, and a
+// be an object that was not created. A review has no UID and is not stored, and a
 // DeploymentConfigRollback returns an existing configuration.
 func owns(owner types.UID, object *unstructured.Unstructured) bool {
 	return object.GetUID() != "" && object.GetLabels()[templatev1.TemplateInstanceOwner] == string(owner)

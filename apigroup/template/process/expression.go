@@ -35,8 +35,8 @@ var (
 // Expression generates a random value from a pattern such as "user[A-Z0-9]{4}". It replaces each
 // range that has a count with that many random characters from the range, and keeps the rest of the
 // pattern. \w means letters, digits and the underscore, \d digits, \a letters and digits, and \A
-// symbols. It returns an error if the bounds of a range are reversed, if a count is not between 1
-// and 255, or if the sum of the counts exceeds 65,536. The same seed generates the same value.
+// symbols. It returns an error if the bounds of a range are reversed. A count must be between 1 and
+// 255, and the sum of the counts must not exceed 65,536. The same seed generates the same value.
 func Expression(pattern string, seed [32]byte) (string, error) {
 	source := mathrand.New(mathrand.NewChaCha8(seed))
 	var failure error

@@ -134,7 +134,7 @@ func listed(all []Match) string {
 // defaultTag resolves the tag latest by following its references to other tags of the stream.
 func defaultTag(stream *imagev1.ImageStream) string {
 	tag := latest
-	for range stream.Spec.Tags { // a chain of references cannot be longer than this
+	for range stream.Spec.Tags { // a chain of references contains each tag at most once
 		at := slices.IndexFunc(stream.Spec.Tags, func(t imagev1.TagReference) bool { return t.Name == tag })
 		if at < 0 || stream.Spec.Tags[at].From == nil || stream.Spec.Tags[at].From.Kind != "ImageStreamTag" || strings.Contains(stream.Spec.Tags[at].From.Name, ":") {
 			break

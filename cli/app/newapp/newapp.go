@@ -47,7 +47,7 @@ type Request struct {
 	Labels map[string]string
 	// AsTest creates test deployments, whose pods exist only during a deployment.
 	AsTest bool
-	// BuildOnly means that no deployments and services are created. By is the name of the command.
+	// BuildOnly means that no deployments or services are created. By is the name of the command.
 	// It is recorded in an annotation on the objects.
 	BuildOnly bool
 	By        string
@@ -82,7 +82,7 @@ type Build struct {
 // scratch is the empty base image of a Dockerfile. No registry contains it.
 const scratch = "scratch"
 
-// Plan contains the objects to create.
+// Plan describes the objects to create.
 type Plan struct {
 	Request
 	Namespace string

@@ -150,7 +150,7 @@ type activeDirectory struct {
 	name       func(uid string) (string, error)
 }
 
-// UIDs returns the UIDs of the groups that users list.
+// UIDs returns the UIDs of the groups in the users' membership attributes.
 func (a *activeDirectory) UIDs() ([]string, error) {
 	entries, err := a.conn.Search(a.users, a.membership, 0)
 	if err != nil {

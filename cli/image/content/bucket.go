@@ -26,8 +26,8 @@ import (
 const s3Scheme = "s3://"
 
 // bucket is an S3 bucket to which images are copied. Its objects use the paths of the registry API
-// (v2/REPOSITORY/manifests/TAG), so clients that can read the bucket over HTTP can pull images from
-// it without a registry.
+// (v2/REPOSITORY/manifests/TAG). Therefore, clients that can read the bucket over HTTP can pull
+// images from it without a registry.
 //
 // Source: `oc image mirror` of OpenShift Container Platform 3.11, "s3://".
 type bucket struct {
@@ -172,7 +172,7 @@ func childOf(index v1.ImageIndex, entry v1.Descriptor) (remote.Taggable, error) 
 }
 
 // putObject writes a small object. It does not sign the content. Otherwise, without TLS, the client
-// would use a signature for an empty body of unknown length, which few servers accept.
+// would sign empty content as a stream of unknown length. Few servers accept that signature.
 func (b *bucket) putObject(ctx context.Context, key, mediaType string, content []byte) error {
 	return b.use(func(client *minio.Client) error {
 		options := minio.PutObjectOptions{ContentType: mediaType, DisableContentSha256: true}

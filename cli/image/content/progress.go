@@ -80,7 +80,7 @@ func (p *progress) arrived(repository, digest string) {
 	}
 }
 
-// line erases the progress line, and prints text on a line that is not erased later.
+// line erases the progress line, and prints text as a permanent line.
 func (p *progress) line(out io.Writer, text string) {
 	p.lock.Lock()
 	defer p.lock.Unlock()

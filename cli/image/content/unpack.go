@@ -170,7 +170,7 @@ func (u *unpacker) isCovered(name string) bool {
 	return false
 }
 
-// entry writes an entry to its destinations. It only records hard links in links.
+// entry writes an entry to its destinations. For a hard link, it only adds the link to links.
 func (u *unpacker) entry(name string, header *tar.Header, content io.Reader) error {
 	places := u.places(name)
 	for _, p := range places {

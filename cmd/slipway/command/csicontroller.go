@@ -63,8 +63,8 @@ func csiControllerCommand() *cobra.Command {
 	return command
 }
 
-// addCSIOptions adds the flags of all features. No flag is required, because `slipway csi
-// controller` does not use features that the driver does not support.
+// addCSIOptions adds the flags of all features. No flag is required. `slipway csi controller` uses
+// only the features that the driver supports.
 func addCSIOptions(set *pflag.FlagSet, o *csi.Options) {
 	set.IntVar(&o.Attach.Workers, "attach-workers", 10, "maximum number of concurrent attachments, and of detachments")
 	set.DurationVar(&o.Attach.VerifyInterval, "attach-verify-interval", time.Minute, "time between comparisons of attachments with the volumes that the driver lists as attached")
@@ -119,9 +119,9 @@ func (c *csiObject) addFields(set *pflag.FlagSet) {
 	set.StringSliceVar(&c.lifecycles, "driver-lifecycle-modes", []string{string(storagev1.VolumeLifecyclePersistent)}, "kinds of volumes: Persistent, Ephemeral")
 }
 
-// spec returns the spec of the CSIDriver object, or nil if the flags do not enable the object. If
-// capacity is not tracked, StorageCapacity is false. Otherwise, the scheduler would not place any
-// pods with the driver's volumes.
+// spec returns the spec of the CSIDriver object, or nil if the flags do not enable the object.
+// StorageCapacity is true only if capacity is tracked, because the scheduler would otherwise not
+// place any pods with the driver's volumes.
 func (c *csiObject) spec(o csi.Options) (*storagev1.CSIDriverSpec, error) {
 	if !c.enabled {
 		return nil, nil

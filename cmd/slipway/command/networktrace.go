@@ -92,8 +92,8 @@ func traceConnection(ctx context.Context, opts *options, from, to string, port u
 	return printTrace(out, steps, response)
 }
 
-// errNoPacket is the result if another host opens the connection, because this host then does not
-// receive a response.
+// errNoPacket takes the place of a response if another host opens the connection, because that host
+// then receives the response.
 var errNoPacket = errors.New("this host did not send the packet")
 
 // familyOf returns the IP family of a connection: IPv6 if at least one end is an IPv6 address,

@@ -10,8 +10,7 @@ import (
 )
 
 // printNextSteps prints examples for a running cluster. It prints the developer's password only to
-// a terminal, because users who cannot read the password file might be able to read logs of the
-// output.
+// a terminal. Users who cannot read the password file might be able to read logs of the output.
 func printNextSteps(out io.Writer, h *host.Host, terminal bool) {
 	if h.Joined() {
 		fmt.Fprintf(out, "This host is the node %s. On a master, try:\n  slipway oc get nodes\n", h.Node.NodeName)

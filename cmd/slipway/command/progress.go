@@ -14,8 +14,8 @@ import (
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
 
-// minNoted is the minimum start duration of a component for which a separate line is printed if the
-// output is not a terminal.
+// minNoted is the minimum start duration at which a component gets its own line if the output is
+// not a terminal.
 const minNoted = time.Second
 
 // maxFailures is the maximum number of failed components that a terminal shows for each process.

@@ -141,7 +141,7 @@ func hostEvidence(h *host.Host) []evidence {
 		list = append(list, evidence{"machine" + path, func(_ context.Context, out io.Writer) error {
 			content, err := os.ReadFile(path)
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil // other distributions and kernels lack the file
+				return nil // some distributions and kernels lack the file
 			}
 			if err == nil {
 				_, err = out.Write(content)

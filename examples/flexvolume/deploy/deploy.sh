@@ -1,10 +1,11 @@
 #!/bin/sh
-# Installs the FlexVolume driver of this image on the host whose plugin directory is mounted at /flexmnt, and installs it again if it is
-# removed or changed there. The driver is the file /$DRIVER of the image; VENDOR may be empty.
+# Installs this image's FlexVolume driver on the host whose plugin directory is mounted at /flexmnt.
+# If the driver is removed or changed there, the script installs it again. The driver is the file
+# /$DRIVER in the image. VENDOR can be empty.
 #
-# It is copied to a name that begins with a dot, which the kubelet ignores, and then renamed, so
-# that no process runs an incomplete copy. When the pod ends, the driver remains: volumes can be in
-# use.
+# The script copies the driver to a name that begins with a dot, which the kubelet ignores, and then
+# renames the copy, so that no process runs an incomplete copy. When the pod ends, the driver
+# remains, because volumes can be in use.
 set -o errexit -o nounset
 
 VENDOR=${VENDOR-example.com}

@@ -100,8 +100,8 @@ func Tar(t testing.TB, headers ...tar.Header) []byte {
 }
 
 // Run extracts all attacks. An extractor can return an error, or skip entries. The test fails if
-// anything outside the target directory changes, or if the target directory then contains the
-// secret's content, a device, a pipe or a set-ID file.
+// anything outside the target directory changes. It also fails if the target directory then
+// contains the secret's content, a device, a pipe or a set-ID file.
 func Run(t *testing.T, extract func(t *testing.T, attack Attack, dir string) error) {
 	for i := range Attacks("") {
 		parent := t.TempDir()

@@ -33,15 +33,15 @@ type Server struct {
 
 // Machine is a network namespace in which slapd can run.
 type Machine interface {
-	// Do runs a function in the network. Sockets and processes that the function creates use this
-	// network.
+	// Do runs a function in the network namespace. Sockets and processes that the function creates
+	// are also in this namespace.
 	Do(func() error) error
 }
 
 // thisMachine is the network namespace of the test.
 type thisMachine struct{}
 
-// Do implements Machine. It runs f in the test's own network.
+// Do implements Machine. It runs f in the test's own network namespace.
 func (thisMachine) Do(f func() error) error { return f() }
 
 // Start runs slapd with the entries in an LDIF text until the test ends. The BaseDN entry already
@@ -73,7 +73,7 @@ func StartOn(t testing.TB, machine Machine, ldif string) *Server {
 	s.Address, s.SecureAddress = s.freeAddress(t), s.freeAddress(t)
 	s.command(t, "slapadd", "-f", conf, "-l", filepath.Join(dir, "base.ldif"))
 	s.run(t, conf)
-	// The entries are added through the server, so that the overlay processes the members.
+	// Add the entries through the server, so that its memberof overlay processes the groups.
 	s.command(t, "ldapadd", "-x", "-H", "ldap://"+s.Address, "-D", AdminDN, "-w", AdminPassword, "-f", filepath.Join(dir, "data.ldif"))
 	return s
 }
@@ -143,7 +143,7 @@ func (s *Server) command(t testing.TB, name string, args ...string) {
 	}
 }
 
-// program returns the path of an administrator's program, which might not be in the search path.
+// program returns the path of a system administration program, which might not be in PATH.
 func program(name string) string {
 	if path := filepath.Join("/usr/sbin", name); fileExists(path) {
 		return path

@@ -39,9 +39,9 @@ func (h *host) remove(address netip.Addr) {
 // A host keeps its addresses as long as projects request them. If a host is lost, its addresses
 // move to another host. If there is no other host, the lost host keeps its addresses. A requested
 // address without a host is assigned to the host with the fewest addresses. Finally, addresses are
-// moved until, for any two hosts that can have the same address, the numbers of their addresses
-// differ by at most one. If no host responds, all hosts are considered alive, because the cause is
-// probably on this host.
+// moved to balance the hosts. After that, if two hosts can have the same address, their numbers of
+// addresses differ by at most one. If no host responds, all hosts are considered alive, because the
+// cause is probably on this host.
 func allocate(subnets []*networkv1.HostSubnet, projects []*networkv1.NetNamespace, alive func(host string) bool) map[string][]netip.Addr {
 	requested := requests(subnets, projects)
 	hosts := automatic(subnets, requested, alive)

@@ -127,13 +127,13 @@ func host(a net.Addr) string {
 	return h
 }
 
-// Ask sends a request to a server started by Serve and returns the response: the server's name, and
-// the client address from the server's point of view.
+// Ask sends a request to a server started by Serve and returns the response. The response contains
+// the server's name, and the client address from the server's point of view.
 func (n Namespace) Ask(network, address string) (response string, err error) {
 	return n.ask(network, address, askTimeout)
 }
 
-// Probe works like Ask, but with a shorter timeout if the host itself gets a response: the timeout
+// Probe works like Ask, but with a shorter timeout if the host itself gets a response. The timeout
 // is then a multiple of the host's response time. Use Probe in a condition that a test repeats,
 // because Ask takes two seconds if a rule drops the request.
 func (n Namespace) Probe(network, address string) (response string, err error) {

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-platform/slipway/node/containerd"
 )
 
-// New returns a Runtime that uses the embedded programs and directories that belong only to this
+// New returns a Runtime that uses the embedded programs, and directories that belong only to this
 // test. The Runtime is not started. When the test ends, New's cleanup unmounts everything in the
 // directories and removes them.
 func New(t testing.TB) (containerd.Runtime, payload.Programs) {

@@ -100,8 +100,8 @@ func (p *Policy) of(name reference.Named) []requirement {
 	return p.general
 }
 
-// scopes returns an image's scopes, with the most specific scope first: the image, its repository,
-// the repository's parent paths, the registry, its parent domains, and all images.
+// scopes returns an image's scopes, most specific first: the image, its repository, the
+// repository's parent paths, the registry, its parent domains, and all images.
 func scopes(name reference.Named) []string {
 	list := []string{name.String()}
 	for scope := name.Name(); ; {

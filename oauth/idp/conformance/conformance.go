@@ -77,8 +77,8 @@ func (c Password) concurrent(t *testing.T) {
 	group.Wait()
 }
 
-// hostile tries names that contain wildcards, operators or paths in the query language of some
-// provider.
+// hostile tries user names that contain wildcards, operators or paths of the providers' query
+// languages.
 func (c Password) hostile(t *testing.T) {
 	for _, name := range []string{
 		"*", c.User + "*", c.User + ")(uid=*", "*)(|(uid=*", c.User + "\x00", "\x00", "\\2a", "(&)", "cn=admin,dc=example,dc=org",

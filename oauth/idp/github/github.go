@@ -63,7 +63,8 @@ func (s Settings) identify(ctx context.Context, with *external.API,
 	return &idp.Identity{UserName: strconv.FormatInt(user.ID, 10), PreferredUserName: user.Login, Name: user.Name, Email: user.Email}, nil
 }
 
-// checkMember rejects users who are not members. GitHub compares names case-insensitively.
+// checkMember rejects users who are not members of a configured organization or team. GitHub
+// compares names case-insensitively.
 func (s Settings) checkMember(ctx context.Context, with *external.API, api string) error {
 	if len(s.Organizations)+len(s.Teams) == 0 {
 		return nil

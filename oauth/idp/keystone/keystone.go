@@ -19,8 +19,9 @@ import (
 type Provider struct {
 	// URL is Keystone's URL without the version. Domain is the name of the users' domain.
 	URL, Domain string
-	// UseID is useKeystoneIdentity: the unique name is the user's ID, so that a later user with the
-	// same name is a different user. Otherwise, the unique name is the user name.
+	// UseID is the useKeystoneIdentity setting. If it is true, the unique name is the user's ID, so
+	// that a later user with the same name is a different user. Otherwise, the unique name is the
+	// user name.
 	UseID bool
 	// Client sends requests to Keystone.
 	Client *http.Client

@@ -20,8 +20,8 @@ type Provider struct {
 	// Query selects users. UserAttribute is the attribute that contains the user name.
 	Query         ldap.Query
 	UserAttribute string
-	// ID lists the attributes that can contain the unique name, of which the first attribute that
-	// an entry has is used. The other fields work in the same way. `dn` means the entry's
+	// ID lists the attributes that can contain the unique name. The provider uses the first
+	// attribute that an entry has. The other fields work in the same way. `dn` means the entry's
 	// distinguished name.
 	ID, PreferredUserName, Name, Email []string
 }

@@ -3,7 +3,7 @@
 //
 // An ID token is valid if its issuer signed it for this client, it has not expired, and it contains
 // the nonce of this browser's login. OpenShift 3 does not configure an issuer. Keys describes how
-// the issuer is derived, and verifier describes the checks if the issuer cannot be derived.
+// the issuer is derived, and verify describes the checks if the issuer cannot be derived.
 package openid
 
 import (
@@ -30,8 +30,8 @@ type Settings struct {
 	// query of AuthorizeURL.
 	Scopes     []string
 	Parameters map[string]string
-	// ID lists the claims that can contain the unique name, of which the first claim that a token
-	// has is used. The other fields work in the same way.
+	// ID lists the claims that can contain the unique name. The provider uses the first claim that
+	// a token has. The other fields work in the same way.
 	ID, PreferredUserName, Name, Email []string
 	// Check, if set, rejects users by their claims.
 	Check func(claims map[string]any) error

@@ -20,16 +20,16 @@ import (
 
 // Keys defines the issuer of a server's ID tokens, and the keys that verify them.
 type Keys struct {
-	// Issuer is the server's issuer identifier. If it is empty, it is derived from an ID token: the
-	// token's issuer must be on the host of the authorize endpoint or of the token endpoint, and
-	// the issuer's discovery document must contain the same token endpoint.
+	// Issuer is the server's issuer identifier. If it is empty, it is derived from an ID token. In
+	// this case, the token's issuer must be on the host of the authorize endpoint or of the token
+	// endpoint. The issuer's discovery document must contain the same token endpoint.
 	Issuer string
 	// URL is the URL of the server's keys. If it is empty, the discovery document contains the URL.
 	URL string
 }
 
-// verifier verifies the ID tokens of one OpenID provider. When it knows the issuer, it caches the
-// issuer's token verifier.
+// verifier verifies the ID tokens of one OpenID provider. After it has determined the issuer, it
+// caches the issuer's token verifier.
 type verifier struct {
 	settings Settings
 
@@ -47,13 +47,13 @@ type description struct {
 	Algorithms []string `json:"id_token_signing_alg_values_supported"`
 }
 
-// errUndescribed means that an issuer has no valid discovery document of its own.
+// errUndescribed means that an issuer has no valid discovery document.
 var errUndescribed = errors.New("the issuer of the ID token has no discovery document")
 
 // verify checks an ID token's issuer, signature, audience and time, and returns its claims. If the
-// issuer is neither configured nor derivable, verify only decodes the token: the TLS connection to
-// the token endpoint then authenticates the token (OpenID Connect Core 1.0, section 3.1.3.7, point
-// 6).
+// issuer is neither configured nor derivable, verify only decodes the token. In this case, the TLS
+// connection to the token endpoint authenticates the token (OpenID Connect Core 1.0, section
+// 3.1.3.7, point 6).
 func (v *verifier) verify(ctx context.Context, token string) (map[string]any, error) {
 	claims, err := decode(token)
 	if err != nil {

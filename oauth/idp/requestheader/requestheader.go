@@ -25,8 +25,8 @@ type Provider struct {
 	// CommonNames contains the allowed common names of the certificate. If it is empty, all names
 	// are allowed.
 	CommonNames []string
-	// Headers lists the headers that can contain the user name, of which the first header that is
-	// in the request is used. The other fields list the headers for the preferred user name, the
+	// Headers lists the headers that can contain the user name. The provider uses the first header
+	// that the request contains. The other fields list the headers for the preferred user name, the
 	// full name and the email address.
 	Headers, PreferredUserNameHeaders, NameHeaders, EmailHeaders []string
 }

@@ -188,7 +188,7 @@ func (f *reattachSet) remove(name string) bool {
 }
 
 // isOwnVolume reports whether the PersistentVolume belongs to the driver. It returns false for a
-// PersistentVolume that cannot be translated, because attaching it reports the error.
+// PersistentVolume that cannot be translated, because the attempt to attach it reports the error.
 func (a *attacher) isOwnVolume(pv *corev1.PersistentVolume) bool {
 	translated, err := a.OwnVolume(pv)
 	return err == nil && translated != nil

@@ -21,7 +21,7 @@ type protection struct {
 	locks keylock.Locks // by PersistentVolume; held while the finalizer is added or removed
 
 	mu      sync.Mutex
-	volumes map[string]protectedVolume // by PersistentVolume name, until its deletion
+	volumes map[string]protectedVolume // by name, until the PersistentVolume is deleted
 }
 
 // protectedVolume is the state of a PersistentVolume that the cache might not contain yet.

@@ -45,8 +45,8 @@ func CodeOf(err error) codes.Code {
 
 // Final reports whether the outcome of a failed call is known, so that the call need not be
 // repeated to determine its outcome. A call is not final if it timed out, if the connection was
-// lost, or if the driver is still processing an earlier call (CSI specification, "Error Scheme":
-// ABORTED, and the transport's codes). An error that does not come from a call is final.
+// lost, or if the driver is still processing an earlier call. Source: CSI specification, "Error
+// Scheme" (ABORTED, and the transport's codes). An error that does not come from a call is final.
 func Final(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false

@@ -128,8 +128,8 @@ func (m *modifier) reconcile(ctx context.Context, key controller.Key) error {
 }
 
 // modify applies the class that the claim requests. Calling the driver repeatedly is safe: passing
-// the same parameters again has no effect, and a class that has been selected since replaces the
-// previous class.
+// the same parameters again has no effect, and a class that was selected in the meantime replaces
+// the previous class.
 func (m *modifier) modify(ctx context.Context, claim *corev1.PersistentVolumeClaim, volume *corev1.PersistentVolume) error {
 	target := desiredClass(claim)
 	if target == "" {

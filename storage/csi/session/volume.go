@@ -8,8 +8,9 @@ import (
 )
 
 // BoundVolume returns the PersistentVolume to which a claim is bound, as a CSI volume (see
-// OwnVolume). It returns nil unless the session serves the volume: the volume must belong to the
-// session's driver and, for a driver that serves a single node, be accessible from this node.
+// OwnVolume). It returns nil unless the session serves the volume. The volume must belong to the
+// session's driver. If the driver serves a single node, the volume must be accessible from this
+// node.
 func (s *Session) BoundVolume(claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
 	if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" {
 		return nil, nil

@@ -34,7 +34,7 @@ func refersTo(c *snapshotv1.VolumeSnapshotContent, s *snapshotv1.VolumeSnapshot)
 	return ref.Namespace == s.Namespace && ref.Name == s.Name && (ref.UID == "" || ref.UID == s.UID)
 }
 
-// handleOf returns the driver's ID of a snapshot, or "" if the driver has not returned an ID yet.
+// handleOf returns the driver's ID for a snapshot, or "" if the driver has not returned an ID yet.
 func handleOf(c *snapshotv1.VolumeSnapshotContent) string {
 	if c.Status != nil && c.Status.SnapshotHandle != nil {
 		return *c.Status.SnapshotHandle
@@ -97,10 +97,10 @@ func (r *snapshotter) bind(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*
 	return r.updateContent(ctx, content)
 }
 
-// create creates the VolumeSnapshotContent for a snapshot of a claim. Its annotation records that
-// CreateSnapshot might have been called. The caller has added the snapshot's finalizers, and has
-// confirmed with the API server that the snapshot is not being deleted. Therefore, the snapshot
-// exists until this controller removes the finalizers.
+// create creates the VolumeSnapshotContent for a snapshot of a claim. An annotation on the
+// VolumeSnapshotContent records that CreateSnapshot might have been called. The caller has added
+// the snapshot's finalizers, and has confirmed with the API server that the snapshot is not being
+// deleted. Therefore, the snapshot exists until this controller removes the finalizers.
 func (r *snapshotter) create(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*snapshotv1.VolumeSnapshotContent, error) {
 	if !r.canCreate {
 		return nil, userErrorf("CSI driver %q does not support creating snapshots", r.driver)

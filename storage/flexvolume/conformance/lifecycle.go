@@ -130,7 +130,7 @@ func (l *lifecycle) args(op flexvolume.Operation) ([]string, error) {
 	return nil, nil
 }
 
-// call makes one call as the kubelet or the controller would: it creates the directory first and
+// call makes one call as the kubelet or the controller would. It creates the directory first and
 // stores the values that the driver returns. kill is the delay after which the driver is killed, or
 // 0 if it is not killed.
 func (l *lifecycle) call(ctx context.Context, op flexvolume.Operation, kill time.Duration) flexvolume.TrialResult {

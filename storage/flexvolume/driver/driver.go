@@ -34,8 +34,9 @@ import (
 )
 
 // Driver is the set of operations that a driver supports. If a function is nil, the response is
-// "Not supported", and Kubernetes skips the operation or implements it itself: it formats and
-// mounts a device, bind-mounts the directory of MountDevice, or unmounts a directory.
+// "Not supported", and Kubernetes skips the operation or implements it itself. For example,
+// Kubernetes formats and mounts a device, bind-mounts the directory of MountDevice, or unmounts a
+// directory.
 //
 // A driver with Attach, Detach, WaitForAttach or IsAttached reports that it is attachable. It
 // should have both Attach and Detach. It should also have either MountDevice and UnmountDevice, or

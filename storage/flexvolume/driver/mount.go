@@ -10,9 +10,9 @@ import (
 	"syscall"
 )
 
-// IsMounted reports whether anything is mounted at dir. It reads only the kernel's mount table, so
-// it also works if a remote file system hangs, if the mount is a bind mount of the same file
-// system, or if dir does not exist.
+// IsMounted reports whether anything is mounted at dir. It reads only the kernel's mount table.
+// Therefore, it also works if a remote file system hangs, if the mount is a bind mount of the same
+// file system, or if dir does not exist.
 func IsMounted(dir string) (bool, error) {
 	if !filepath.IsAbs(dir) {
 		return false, fmt.Errorf("find mount at %q: the path is not absolute", dir)

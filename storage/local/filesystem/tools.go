@@ -80,8 +80,8 @@ func checkExt4(ctx context.Context, device string, options ...string) error {
 const unusedTimeout = 10 * time.Second
 
 // waitUnused waits until no mount uses a device. A starting container has the host's mounts in its
-// own mount namespace until it unmounts them, so a device stays in use for a short time after it
-// was unmounted on the host.
+// own mount namespace until it unmounts them. Therefore, a device stays in use for a short time
+// after it was unmounted on the host.
 func waitUnused(ctx context.Context, device string) error {
 	ctx, cancel := context.WithTimeout(ctx, unusedTimeout)
 	defer cancel()

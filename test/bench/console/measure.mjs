@@ -18,7 +18,7 @@ const address = process.env.CONSOLE_URL;
 const timeout = 120_000;
 const [part, project, count, pods] = process.argv.slice(2);
 
-/** build contains the files of the console. */
+/** build is the folder that contains the console's files. */
 const build = new URL('../../../console/web/build/', import.meta.url);
 
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
@@ -36,7 +36,7 @@ async function open() {
   return { context, page: await context.newPage() };
 }
 
-/** logIn fills in the form of the login, sends it and returns the time in ms since 1970. */
+/** logIn fills in and submits the login form. It returns the submission time, in ms since 1970. */
 async function logIn(page, target) {
   await page.goto(address + target);
   await page.locator('input[name="username"]').fill('developer');
@@ -46,14 +46,14 @@ async function logIn(page, target) {
   return start;
 }
 
-/** shown returns the time of the first frame in which the page contains an element with a text. */
+/** shown returns the time of the first frame in which an element of the page has the given text. */
 async function shown(page, selector, content) {
   const find = ([query, wanted]) => [...document.querySelectorAll(query)].some((element) => element.textContent.includes(wanted)) && Date.now();
   const handle = await page.waitForFunction(find, [selector, content], { polling: 'raf' });
   return handle.jsonValue();
 }
 
-/** sizeOf returns the size of the compressed form of one of the console's files, in bytes. */
+/** sizeOf returns the compressed size of one of the console's files, in bytes. */
 function sizeOf(place) {
   const name = place.replace(/^\/console\//, '');
   const path = new URL(extname(name) === '' ? 'index.html' : name, build);
@@ -61,14 +61,15 @@ function sizeOf(place) {
 }
 
 /**
- * traffic counts the bytes that a page receives. received, of the console's files, and api include
- * headers. The other figures are the sizes of these files, which only depend on the build.
+ * traffic measures the sizes of the responses that a page receives. received (the console's files)
+ * and api (API responses) include headers. The other figures describe the compressed files without
+ * headers, and depend only on the build.
  */
 async function traffic(context, page) {
   const bytes = { received: 0, api: 0, files: 0, count: 0, scripts: 0, styles: 0, fonts: 0 };
   const kinds = { '.js': 'scripts', '.css': 'styles', '.woff2': 'fonts' };
   const responses = new Map();
-  const places = new Set(); // the browser gets a second request for a file from its cache
+  const places = new Set(); // the browser serves repeated requests for a file from its cache
   const client = await context.newCDPSession(page);
   await client.send('Network.enable');
   client.on('Network.responseReceived', ({ requestId, response, type }) => responses.set(requestId, { place: new URL(response.url).pathname, type }));
@@ -116,7 +117,7 @@ async function load(rounds) {
   return result;
 }
 
-/** recordArrivals records when watch events of changes arrive. It runs in the page. */
+/** recordArrivals records when watch events about changes arrive. It runs in the page. */
 function recordArrivals() {
   const arrivals = (window.arrivals = new Map());
   window.WebSocket = class extends WebSocket {

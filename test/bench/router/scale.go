@@ -21,7 +21,7 @@ import (
 const (
 	churnTime   = 20 * time.Second
 	churnRate   = 50 // changes per second
-	churnRoutes = 20 // changes per second that add or remove a route; others replace a pod
+	churnRoutes = 20 // changes per second that add or remove a route; all others replace a pod
 	askAgain    = 2 * time.Millisecond
 	giveUp      = 30 * time.Second
 )

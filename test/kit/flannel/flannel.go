@@ -80,7 +80,7 @@ func (f Files) Recorded() string {
 	return string(content)
 }
 
-// Environment returns the path of the file with the service's settings, which is
+// Environment returns the path of the file with the flanneld service's settings, which is
 // /etc/sysconfig/flanneld on a real host.
 func (f Files) Environment() string { return f.path("flanneld") }
 

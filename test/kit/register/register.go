@@ -46,7 +46,7 @@ const (
 	checkTimeout = 2 * time.Minute
 )
 
-// label is the label that contains a register's period.
+// label is the label that contains the number of the period in which a register is used.
 const label = "register"
 
 // Clients contains the clients that read and write the registers.

@@ -53,7 +53,7 @@ func newRepository(t *testing.T, c *kit.Cluster) *repository {
 	return r
 }
 
-// add copies a directory to the given name in the repository's work tree.
+// add copies a directory into the repository's work tree, under the given name.
 func (r *repository) add(name, dir string) {
 	r.t.Helper()
 	if err := os.CopyFS(filepath.Join(r.work, name), os.DirFS(dir)); err != nil {

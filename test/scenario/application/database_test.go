@@ -25,8 +25,8 @@ var databases = map[string]struct{ write, read string }{
 	"redis": {`REDISCLI_AUTH=$REDIS_PASSWORD redis-cli -h redis set v kept`, `REDISCLI_AUTH=$REDIS_PASSWORD redis-cli -h redis get v`},
 }
 
-// selected returns the samples that a test runs. SLIPWAY_TEST_SAMPLES contains their names, or
-// "all" for all samples, which `make samples` sets. If it is unset, selected returns usual.
+// selected returns the samples that a test runs. SLIPWAY_TEST_SAMPLES contains their names. `make
+// samples` sets it to "all", which selects all samples. If it is unset, selected returns usual.
 func selected(all, usual []string) (samples []string) {
 	names := os.Getenv("SLIPWAY_TEST_SAMPLES")
 	switch names {

@@ -18,9 +18,9 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 	publishBuilders(c)
 	source := newRepository(t, c)
 
-	// Create applications in three languages and in three ways: from a builder and a source on the
-	// command line, from a quickstart, and from a quickstart that stores data. If the command line
-	// does not specify a builder, new-app detects the language.
+	// Create three applications: golang from a builder and a source on the command line, nodejs
+	// from a quickstart, and python from a quickstart that stores data. If the command line does
+	// not specify a builder, new-app detects the language.
 	if plan := c.OC("new-app", source.url, "--context-dir=examples/nodejs", "--dry-run", "-o", "yaml"); !strings.Contains(plan, "name: nodejs:18\n") {
 		t.Errorf("new-app did not select the builder of the language:\n%s", plan)
 	}
@@ -39,8 +39,8 @@ func TestPushUpdatesPageWithoutLostRequest(t *testing.T) {
 	}
 	before := visits(t, c)
 
-	// Call the webhooks as a Git host does after a push: the GitHub webhook with a request, and the
-	// generic webhook with the command for a private repository.
+	// Call the webhooks as a Git host does after a push. Send a request to the GitHub webhook, and
+	// call the generic webhook with the command for private repositories.
 	stop := load(c, "http://nodejs.example.com/")
 	commit := source.push("2")
 	callGitHub(t, c, hook(c, "nodejs-example", "github"), commit)

@@ -31,8 +31,9 @@ spec:
     command: [sh, -c, "echo shop_orders_total 7 >/tmp/shop && exec httpd -f -p 8080 -h /tmp"]
 `
 
-// TestPrometheusCollectsMetricsOfCluster creates the template's objects. It then queries metrics
-// for each kind of target, all alert rules, and all queries of the dashboard.
+// TestPrometheusCollectsMetricsOfCluster creates the template's objects. It then checks that
+// Prometheus has metrics for each kind of target, for each alerting rule, and for each of the
+// dashboard's queries.
 func TestPrometheusCollectsMetricsOfCluster(t *testing.T) {
 	c := kit.Shared(t)
 	c.BuildSample("prometheus", "")
@@ -98,8 +99,8 @@ func expressionsOf(t *testing.T, dashboard string) (expressions []string) {
 	return expressions
 }
 
-// metricsOf returns the metrics in alert rule expressions, with their jobs. It omits the metrics
-// that exist only after a FlexVolume driver call.
+// metricsOf returns the metrics in the expressions of alerting rules, with their jobs. It omits the
+// metrics that exist only after a FlexVolume driver call.
 func metricsOf(rules string) (names []string) {
 	for _, expression := range regexp.MustCompile(`(?m)expr: (.*)$`).FindAllStringSubmatch(rules, -1) {
 		for _, metric := range regexp.MustCompile(`\b((?:apiserver|haproxy|kubelet|node|scheduler)_\w+\{job="\w+")`).FindAllString(expression[1], -1) {

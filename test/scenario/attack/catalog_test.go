@@ -32,8 +32,8 @@ func TestTenantCannotTakeServiceOfAnother(t *testing.T) {
 	s.mallory.May("POST", catalogPath(s.evil, "serviceinstances"), fmt.Sprintf(order, "own-"+instance.Spec.ExternalID))
 }
 
-// An expression that repeats the values in a broker's response many times could use up the masters'
-// memory.
+// A JSONPath expression that repeats the values in a broker's response many times could use up the
+// masters' memory.
 func TestBindingCannotMultiplyCredentials(t *testing.T) {
 	s := tenants(t)
 	const binding = `{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceBinding, metadata: {name: db},

@@ -160,7 +160,7 @@ func limitReached(ctx context.Context, c *kit.Cluster, name string) error {
 var outOfMemory = regexp.MustCompile(`(?m)^oom_kill [1-9]`)
 
 // killed returns nil if the kernel has killed a process in a pod because the pods used up their
-// memory, or if the kubelet has evicted the pod first.
+// memory. It also returns nil if the kubelet has evicted the pod first.
 func killed(ctx context.Context, c *kit.Cluster, name string) error {
 	pod, err := c.Client.CoreV1().Pods(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil || pod.Status.Reason == "Evicted" {

@@ -11,9 +11,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// TestTenantCannotReachFormerAddressOfPod tries to keep the address of a terminated pod in a
-// service's endpoints and in the pod's status, because one of Alice's pods can get this address
-// next.
+// TestTenantCannotReachFormerAddressOfPod tries to keep a terminated pod's address in a service's
+// endpoints and in the pod's status. One of Alice's pods can get this address next.
 func TestTenantCannotReachFormerAddressOfPod(t *testing.T) {
 	s := tenants(t)
 	pods, services := kit.CorePath(s.evil, "pods"), kit.CorePath(s.evil, "services")

@@ -21,8 +21,8 @@ import (
 // password is a secret in the environment of Alice's images. Mallory must not be able to read it.
 const password = "correct-horse-battery-staple"
 
-// builtImage is an image with a password in its environment. The fields contain it as stored in a
-// registry.
+// builtImage is an image with a password in its environment. The fields contain the image's digest,
+// manifest and configuration as a registry stores them.
 type builtImage struct {
 	v1.Image
 	digest           string

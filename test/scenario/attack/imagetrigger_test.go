@@ -26,8 +26,8 @@ func (s *stage) privateImage(digit string) (digest string) {
 	return digest
 }
 
-// followers returns Mallory's objects that have triggers for the tag app:latest in the project of,
-// keyed by path.
+// followers returns Mallory's objects that have triggers for the tag app:latest in the given
+// project, keyed by path.
 func (s *stage) followers(of string) map[string]string {
 	pod := "{metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: 'none.example.com/a:1'}]}}"
 	annotation := func(path string) string {

@@ -25,9 +25,9 @@ const matrixFile = "testdata/matrix.txt"
 
 var errRefused = errors.New("refused")
 
-// TestMatrixOfActorsAndRights sends an access review for every actor, verb and resource in the
-// actor's project, in another tenant's project and at the cluster scope, and for every path. The
-// API server must allow exactly the permissions in the table.
+// TestMatrixOfActorsAndRights sends an access review for every actor, verb and resource: in the
+// actor's project, in another tenant's project, and at the cluster scope. It also reviews every
+// path. The API server must allow exactly the permissions in the table.
 func TestMatrixOfActorsAndRights(t *testing.T) {
 	m := newMatrix(t)
 	table, err := readTable(matrixFile)

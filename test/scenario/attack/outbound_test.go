@@ -180,7 +180,7 @@ func TestErrorsContainNoTextOfRegistry(t *testing.T) {
 		_, _ = w.Write([]byte(insideSecret))
 	})
 	if status := s.look(t, registry+"/team/app:refused"); !strings.Contains(status.Message, "418") {
-		t.Errorf("%+v", status) // look checks that it does not contain the secret
+		t.Errorf("%+v", status) // look checks that the status does not contain the secret
 	}
 	if status := s.look(t, registry+"/team/app:strange"); status.Status != metav1.StatusFailure {
 		t.Errorf("%+v", status)

@@ -11,8 +11,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// A PodPreset adds a tenant's content to pods that other users create: to build pods, which have
-// more privileges on their node, and to administrators' pods, whose constraints accept every pod.
+// A PodPreset adds a tenant's content to pods that other users create. This content must not get
+// the privileges of those pods: build pods have more privileges on their node, and administrators'
+// constraints accept every pod.
 func TestPresetCannotUseRightsOfPodAuthor(t *testing.T) {
 	s := tenants(t)
 	presets := "/apis/settings.k8s.io/v1alpha1/namespaces/" + s.evil + "/podpresets"

@@ -65,7 +65,8 @@ func TestPodCannotExcludePodsOfOtherProjects(t *testing.T) {
 	})
 }
 
-// The kubelet would read the file as root, and would never finish if the file is a pipe.
+// To set the variable, the kubelet would read a file on the pod's volume as root. It would never
+// finish reading if the file is a pipe.
 func TestKubeletReadsNoFilesOfContainers(t *testing.T) {
 	s := tenants(t)
 	s.mallory.Refused("POST", kit.CorePath(s.evil, "pods"), "{apiVersion: v1, kind: Pod, metadata: {name: reader}, spec: {volumes: [{name: v, emptyDir: {}}], containers: ["+

@@ -212,7 +212,7 @@ func (u universe) collapse(r rights) rights {
 	return short
 }
 
-// expand is the inverse of contract: a permission in the cluster scope also applies in every
+// expand is the inverse of contract. A permission in the cluster scope also applies in every
 // project, and a permission on a resource also applies to each of its objects.
 func (u universe) expand(r rights, scopes []string) rights {
 	long := rights{}

@@ -323,8 +323,8 @@ func TestBuildPodsRequirePrivileges(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "only the build's pod") {
 		t.Errorf("the administrator writes a forged report: %v", err)
 	}
-	// The API server returns the log of the build's own pod only, not the log of another pod that
-	// has the name of the build's pod.
+	// The API server must return only the log of the build's own pod. This pod has the same name as
+	// a build's pod, but does not belong to the build.
 	p.Apply(`{apiVersion: v1, kind: Pod, metadata: {name: notes-build}, spec: {containers: [{name: notes, image: localhost/none}]}}`)
 	p.Apply(`{apiVersion: build.openshift.io/v1, kind: Build, metadata: {name: notes}, spec: {strategy: {customStrategy: {from: {kind: DockerImage, name: localhost/none}}}}}`)
 	p.waitOutput("build/notes", "{.status.phase} {.status.reason}", "Error BuildPodExists")

@@ -40,7 +40,7 @@ func (p *project) builder() int {
 	return 0
 }
 
-// capable lists the threads in a process that have a capability or can pass it to a child.
+// capable lists the threads in a process that have the given capability or can pass it to a child.
 func capable(t *testing.T, pid int, capability uint) (threads []string) {
 	t.Helper()
 	paths, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", pid))

@@ -129,8 +129,8 @@ func TestPipelineRunsStepsInAgents(t *testing.T) {
 	}
 }
 
-// Without a podTemplate, the label "maven" selects the Java builder image. A program without
-// dependencies can be built with its Maven without a network.
+// Without a podTemplate, the label "maven" selects the Java builder image. The image's Maven can
+// build a program without dependencies even if there is no network.
 func TestPipelineRunsMavenInBuilderImage(t *testing.T) {
 	if os.Getenv("SLIPWAY_TEST_SAMPLES") == "" { // set by `make samples`
 		return

@@ -203,8 +203,8 @@ func TestPipelineUsesLibraryAndKeepsArtifacts(t *testing.T) {
 	})
 }
 
-// A Jenkinsfile must not be able to read the secret with which its private libraries are fetched,
-// and the secret must not be sent to any other server.
+// A Jenkinsfile must not be able to read the secret with which its private libraries are fetched.
+// The secret must not be sent to any other server.
 func TestPipelineLoadsPrivateLibrary(t *testing.T) {
 	p := newProject(t)
 	p.publishRunner()

@@ -60,7 +60,8 @@ func TestPodPresetAddsCredentialsOfBindingToPods(t *testing.T) {
 		t.Errorf("the annotations are %v", pod.Annotations)
 	}
 
-	// The scheduler ignores these pods, because the test only reads their specs.
+	// These pods never run, because they specify a scheduler that does not exist. The test only
+	// reads their specs.
 	created := func(name, annotations, container string) *corev1.Pod {
 		apply(`{apiVersion: v1, kind: Pod, metadata: {name: ` + name + `, labels: {app: shop}, annotations: {` + annotations + `}}, spec: {schedulerName: none,
 			containers: [{name: main, image: none` + container + `}]}}`)

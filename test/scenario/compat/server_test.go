@@ -210,8 +210,8 @@ func TestListsOfTagsMatchFieldSelectors(t *testing.T) {
 // account had a second token.
 func TestSecretsOfNewProject(t *testing.T) {
 	c := kit.Shared(t)
-	// Wait for the secrets before creating the quota, because upstream counts a secret that is
-	// created at the same time as the quota only minutes later.
+	// Wait for the secrets before creating the quota. If a secret is created at the same time as
+	// the quota, upstream counts the secret only minutes later.
 	c.WaitFor("six secrets", func(context.Context) error {
 		names, err := c.TryOC("get", "secrets", "-o", "name")
 		if number := len(strings.Fields(names)); err == nil && number != 6 {

@@ -145,7 +145,7 @@ const overlays = {
 
 /**
  * nowhere is the path of a missing page. The flow visits it between two pages, so that it does not
- * mistake the previous page for the next one.
+ * mistake the previous page for the next page.
  */
 const nowhere = '/project/none/of/these/pages';
 

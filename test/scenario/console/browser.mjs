@@ -123,9 +123,9 @@ export async function loaded(page) {
 const found = [];
 
 /**
- * cutElements returns elements of the page that are partly beyond its right edge, and that the user
- * cannot scroll into view, and names of columns that are longer than their columns. It runs in the
- * page.
+ * cutElements returns the page's elements that are partly beyond its right edge, and that the user
+ * cannot scroll into view. It also returns column names that are wider than their columns. It runs
+ * in the page.
  *
  * The terminal's invisible lines for screen readers keep their width until the next output.
  */

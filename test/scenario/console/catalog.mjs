@@ -6,7 +6,7 @@ import { address, check, expect, logIn, open, shoot } from './browser.mjs';
 const [project, repository, privateRepository] = process.argv.slice(2);
 const root = `${address}/console/project/${project}`;
 
-/** buildTimeout is the maximum time of a build, which runs beside other tests. */
+/** buildTimeout is the timeout for a build. It is long because other tests run at the same time. */
 const buildTimeout = 180_000;
 
 /** maxReloads is the maximum number of times that the page of a new route is loaded again. */

@@ -23,8 +23,7 @@ func configuration(name, spec, container string) string {
 		name, spec, container, kit.ToolsImage)
 }
 
-// version returns an environment variable for a container that makes it differ from the previous
-// version.
+// version returns an environment variable that makes a container differ from its previous version.
 func version(v string) string { return "env: [{name: VERSION, value: " + v + "}]" }
 
 // deployment returns a deployment's ReplicationController.

@@ -3,11 +3,11 @@
 //
 // A `console` code block contains commands, each after `$ `, followed by their output. In the
 // output, `...` matches any text within a line. A line that consists only of `...` matches any
-// number of lines. A command must succeed unless the page shows its whole output, such as an error.
-// A command that ends in a backslash continues on the next line. The prompt `node$ ` belongs to a
-// second machine, and `master$ ` means the same as `$ `. The test replaces the data directory and
-// the master's address in the page with its own values, and the token with the last token that
-// `slipway token create` printed.
+// number of lines. A command is allowed to fail only if the page shows its complete output, for
+// example an error message. A command that ends in a backslash continues on the next line. The
+// prompt `node$ ` belongs to a second machine, and `master$ ` means the same as `$ `. The test
+// replaces the page's data directory and master address with its own values. It replaces the page's
+// token with the last token that `slipway token create` printed.
 package docs
 
 import (

@@ -80,7 +80,7 @@ spec:
 `, name, kit.ToolsImage, driver)
 }
 
-// TestDriversAreDeployedFromImages implements the user story in the discovery document: Alice
+// TestDriversAreDeployedFromImages implements the user story in the discovery document. Alice
 // builds images for her drivers, Bob runs them with a DaemonSet, and Charlie uses their volumes.
 // The test then updates, adds and removes drivers. No step requires a restart or a login to a
 // machine.

@@ -1,4 +1,4 @@
-// Package flexvolume tests Slipway's main purpose: an application stores data on a FlexVolume
+// Package flexvolume tests Slipway's main purpose. An application stores data on a FlexVolume
 // volume, and the data remains when the application's pods are deleted and rescheduled. The driver
 // comes from the examples.
 package flexvolume

@@ -28,8 +28,9 @@ type interrupted struct {
 	starting, stopping, growing []string // operations to interrupt, by the volume's phase
 }
 
-// each calls f for each operation and each point in the operation. The volume's name consists of
-// the operation and the point.
+// each calls f twice for each operation, with the points at which the operation can block: "begin",
+// before its work, and "end", after its work. The name passed to f is a volume's name, which
+// consists of the operation and the point.
 func (i interrupted) each(ops []string, f func(op, point, name string)) {
 	for _, op := range ops {
 		for _, point := range []string{"begin", "end"} {
@@ -45,7 +46,8 @@ func (i interrupted) names(ops []string) (names []string) {
 
 func (i interrupted) all() []string { return slices.Concat(i.starting, i.stopping, i.growing) }
 
-// begin starts every operation and waits until it blocks at its point.
+// begin starts every operation on two volumes. It waits until the operation blocks before its work
+// on one volume and after its work on the other volume.
 func (i interrupted) begin() {
 	i.use(i.names(i.stopping)...)
 	i.each(i.growing, func(_, _, name string) { i.claim(name, large); i.pod(name, nil) })

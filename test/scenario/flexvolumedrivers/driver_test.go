@@ -78,7 +78,7 @@ func (d *driver) update(replace ...string) {
 	d.install(disk, replace...)
 }
 
-// install installs a version of the driver as the discovery document requires: it writes a file
+// install installs a version of the driver as the discovery document requires. It writes a file
 // whose name begins with a dot, and then renames the file.
 func (d *driver) install(script string, replace ...string) {
 	d.t.Helper()

@@ -94,8 +94,8 @@ func grow(c *kit.Cluster, claim string) {
 	})
 }
 
-// waitGrown waits until a claim has the new size, and the file system in the pod of the same name,
-// too.
+// waitGrown waits until both a claim and the file system in the pod of the same name have grown to
+// the new size.
 func waitGrown(d *driver, claim string) {
 	pokeUntil(d.c, claim, func() error {
 		if size := readClaim(context.Background(), d.c, claim).Status.Capacity.Storage().String(); size != largeSize {

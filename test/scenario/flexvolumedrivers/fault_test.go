@@ -17,8 +17,8 @@ var (
 	back  = []string{"unmount", "unmountdevice", "detach"}
 )
 
-// through starts and deletes pods, each with a volume that is named after an operation. The
-// operation runs the given code on that volume.
+// through starts and deletes pods, each with a volume that is named after an operation. Before this
+// operation works on the volume, the driver runs the given code.
 func through(d *driver, code func(op string) string) {
 	d.t.Helper()
 	d.run(back...)

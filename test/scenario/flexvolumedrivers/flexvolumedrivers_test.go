@@ -1,6 +1,6 @@
-// Package flexvolumedrivers tests on a real cluster that FlexVolume drivers work despite faults:
-// processes that are killed in the middle of each operation, and drivers that hang, print garbage,
-// change or disappear. Nothing may remain of the volumes afterwards.
+// Package flexvolumedrivers tests on a real cluster that FlexVolume drivers work despite faults.
+// The tests kill processes in the middle of each operation, and use drivers that hang, print
+// garbage, change or disappear. Nothing may remain of the volumes afterwards.
 //
 // Most tests share one cluster, but each test has its own drivers and namespace. Tests that kill
 // the cluster's processes do not run in parallel with other tests.

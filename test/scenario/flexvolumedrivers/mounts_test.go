@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// installMounts installs the mounts script, and creates the directory with a page that its volumes
-// contain.
+// installMounts installs the mounts script, and creates a source directory for the driver's
+// volumes. The directory contains a page.
 func installMounts(t *testing.T, c *kit.Cluster, name string) (d *driver, source string) {
 	t.Helper()
 	d = installScript(t, c, name, mounts)

@@ -34,8 +34,8 @@ kubeletArguments:
 volumeDirectory: %s/kubelet
 `
 
-// TestNodeAttachesVolumesOnSmallDisk boots a separate cluster with a different node configuration:
-// the node attaches volumes instead of the controller, and a driver or pod can fill the disk that
+// TestNodeAttachesVolumesOnSmallDisk boots a separate cluster with a different node configuration.
+// The node attaches volumes instead of the controller, and a driver or pod can fill the disk that
 // contains the kubelet's directory.
 func TestNodeAttachesVolumesOnSmallDisk(t *testing.T) {
 	dir := smallDisk(t)

@@ -230,7 +230,7 @@ func removeHost(t *testing.T, c *kit.Cluster, host *kit.Host) {
 		return err
 	})
 
-	// Copy the host's certificates, as an attacker who has stolen them.
+	// Copy the host's certificates, as an attacker could do.
 	stolen := map[string]string{}
 	for path, probe := range map[string]string{
 		"pki/kubelet/kubelet-client-current.pem": "/api/v1/nodes/" + third,

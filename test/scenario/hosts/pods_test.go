@@ -161,8 +161,8 @@ func checkTrace(t *testing.T, c *kit.Cluster, host *kit.Host) {
 func TestSecondHostPullsFromTheRegistryAndPushesBuilds(t *testing.T) {
 	c, _ := kit.SharedHost(t)
 	waitNodeReady(c, second)
-	// Use a different image than other tests, because a node that has pulled an image with a pull
-	// secret pulls it again for pods without this secret.
+	// Use a different image than other tests. A node that has pulled an image with a pull secret
+	// pulls it again for pods without this secret.
 	const built = "localhost/hosts-test:1"
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte("FROM "+kit.ToolsImage+"\nLABEL test=hosts\n"), 0o600); err != nil {

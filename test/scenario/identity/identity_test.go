@@ -1,5 +1,5 @@
 // Package identity tests that a running cluster handles changes to its credentials and address
-// without an administrator: Slipway reissues certificates, and the machine's address can change.
+// without an administrator. Slipway reissues certificates, and the machine's address can change.
 package identity
 
 import (
@@ -27,7 +27,8 @@ import (
 func TestCertificatesAreReissuedInRunningCluster(t *testing.T) {
 	// With this lifetime, Slipway checks the certificates every ten seconds.
 	c := kit.Start(t, kit.Options{Master: "slipway: {certificateLifetime: 1h}"})
-	// Within a minute, both servers try again to load a missing file.
+	// Delete both servers' certificate files. The servers reload their certificates within a
+	// minute.
 	serials := map[string]string{} // serial numbers, keyed by address
 	for server, address := range map[string]string{
 		"master.server": "127.0.0.1:8443",

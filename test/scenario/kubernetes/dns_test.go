@@ -37,8 +37,8 @@ func hash(address string) string {
 }
 
 // TestDigPrintsAddressesOfServices runs the guide's command `dig SERVICE.PROJECT A +search +short`
-// with the master's DNS server. Arguments replace the search domain and the ndots option in a pod's
-// resolv.conf.
+// with the master's DNS server. dig's arguments replace the search domain and the ndots option in a
+// pod's resolv.conf.
 func TestDigPrintsAddressesOfServices(t *testing.T) {
 	c := kit.Shared(t)
 	c.Apply(`

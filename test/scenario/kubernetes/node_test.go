@@ -161,7 +161,7 @@ func TestPodHasPauseContainer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	programs := map[string]string{} // processes by cgroup; each container has its own
+	programs := map[string]string{} // programs, keyed by cgroup; each container has its own cgroup
 	for _, process := range processes {
 		groups, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", process.PID))
 		if err == nil && strings.Contains(string(groups), uid) {

@@ -67,9 +67,9 @@ func TestRestartPolicyControlsRestarts(t *testing.T) {
 	}
 }
 
-// backedOff reports whether a container is waiting for its backoff before the nth restart, or has
-// restarted after this backoff. It checks both, because the kubelet does not always report that a
-// container is waiting.
+// backedOff reports whether a container is waiting in the backoff before the given restart, or has
+// restarted after this backoff. It checks both states, because the kubelet does not always report
+// that a container is waiting.
 func backedOff(status corev1.ContainerStatus, restart int32, delay time.Duration) bool {
 	if waiting := status.State.Waiting; waiting != nil {
 		return waiting.Reason == "CrashLoopBackOff" && strings.HasPrefix(waiting.Message, "back-off "+delay.String())

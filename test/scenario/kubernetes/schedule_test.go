@@ -11,8 +11,9 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// needs returns a required node affinity, with all expressions in one term. wants returns a
-// preferred node affinity.
+// needs returns a required node affinity with a single term that contains all of the given
+// expressions about node labels. wants returns a preferred node affinity with the given weighted
+// terms.
 func needs(expressions string) string { return terms("{matchExpressions: [" + expressions + "]}") }
 
 func terms(terms string) string {
@@ -76,7 +77,7 @@ func near(app, topology string) string {
 	return by("{key: app, operator: In, values: ["+app+"]}", topology)
 }
 
-// by returns an affinity term that selects pods with a label expression.
+// by returns an affinity term that selects pods with an expression about their labels.
 func by(expression, topology string) string {
 	return fmt.Sprintf("{topologyKey: %s, labelSelector: {matchExpressions: [%s]}}", topology, expression)
 }
@@ -218,8 +219,8 @@ volumeBindingMode: WaitForFirstConsumer
 	wantPlace(t, c, "elsewhere", "")
 }
 
-// TestOtherSchedulerBindsItsPods acts as a second scheduler. It binds the pod with its scheduler
-// name, which the default scheduler must ignore.
+// TestOtherSchedulerBindsItsPods acts as a second scheduler. It binds the pod that specifies the
+// second scheduler's name. The default scheduler must ignore this pod.
 func TestOtherSchedulerBindsItsPods(t *testing.T) {
 	c := kit.Shared(t)
 	makePod(t, c, pod("mine", sleeper(), "schedulerName: scenario"))

@@ -228,7 +228,7 @@ subsets:
 	}
 }
 
-// ask sends a query to the given address of TestServiceReachesExternalHost's DNS server.
+// ask sends a query to the DNS server in TestServiceReachesExternalHost, at the given address.
 func ask(c *kit.Cluster, address string) error {
 	resp, err := c.TryOC("exec", "client", "--", "nslookup", "anything.example.com", address)
 	if err == nil && !strings.Contains(resp, "192.0.2.99") {

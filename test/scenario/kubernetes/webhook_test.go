@@ -222,8 +222,8 @@ func TestWebhooksMutateAndRejectObjects(t *testing.T) {
 		}
 		return nil
 	})
-	// A webhook's failure policy determines whether the API server ignores it if it does not
-	// respond.
+	// The failure policy determines whether the API server ignores a webhook that does not respond.
+	// With the policy Fail, the API server must reject the request.
 	c.Apply(fmt.Sprintf(webhooks, "Validating", "failing", c.Namespace, "nobody", ca, "configmaps", "Fail"))
 	c.WaitFor("the webhook that fails", func(ctx context.Context) error {
 		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "c-"}}

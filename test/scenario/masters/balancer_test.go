@@ -144,8 +144,8 @@ func (b *balancer) master(ctx context.Context, c *kit.Cluster, source netip.Addr
 	return "", errors.New("the certificate does not contain a master")
 }
 
-// waitMaster waits until a client with the given source address reaches the named master or, if is
-// is false, another master.
+// waitMaster waits until a client with the given source address reaches the named master. If the
+// last argument is false, it waits until the client reaches another master.
 func (b *balancer) waitMaster(c *kit.Cluster, source netip.Addr, name string, is bool) {
 	c.WaitFor(fmt.Sprintf("load balancer uses master %s: %t", name, is), func(ctx context.Context) error {
 		got, err := b.master(ctx, c, source)

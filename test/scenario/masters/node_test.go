@@ -18,8 +18,8 @@ import (
 const late = `{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: late}, spec: {host: late.example.com, to: {kind: Service, name: app}}}`
 
 // checkNodeWithoutAPI stops a master's etcd, which also stops its API server. The master's kubelet
-// and router must then use the other masters: the kubelet renews its lease and runs a new pod, and
-// the router serves a new route.
+// and router must then use the other masters. The kubelet must renew its lease and run a new pod,
+// and the router must serve a new route.
 func checkNodeWithoutAPI(t *testing.T, master, other *kit.Cluster, w *writers) {
 	master.MustSlipway("master", "stop", "etcd")
 	start := time.Now()

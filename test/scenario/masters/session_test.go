@@ -76,8 +76,8 @@ func (v *visitor) send(method, path, csrf string, form url.Values) (*http.Respon
 
 var hiddenField = regexp.MustCompile(`name="(csrf|then)" value="([^"]*)"`)
 
-// checkSessions checks that a login to the console can use several masters, that each master
-// accepts the session, and that a logout at one master ends the session at all masters.
+// checkSessions checks that a login to the console can use several masters, and that each master
+// accepts the session. A logout at one master must end the session at all masters.
 func checkSessions(t *testing.T, b *balancer, masters map[string]*kit.Cluster) {
 	all := []*kit.Cluster{masters["first"].For(t), masters["second"].For(t), masters["third"].For(t)}
 	password, err := os.ReadFile(all[0].Path("developer.password"))

@@ -264,7 +264,8 @@ func (s tenants) checkWire(t *testing.T, a appliance, gateway netip.Addr) {
 	}
 }
 
-// checkStatus compares the router's admission decisions with those of the router on the nodes.
+// checkStatus compares the router's admission decisions with the decisions of the router on the
+// nodes.
 func (s tenants) checkStatus(t *testing.T) {
 	t.Helper()
 	const format = `jsonpath={range .status.ingress[?(@.routerName=="%s")]}{.host} {.conditions[0].status} {.conditions[0].reason} {.conditions[0].message}{end}`

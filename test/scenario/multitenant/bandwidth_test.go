@@ -135,8 +135,8 @@ func (t tenant) received(pod string) (bytes uint64, err error) {
 // exceed the limit. receivers contains the TCP connections of each receiver, or nil for datagrams.
 func (s tenants) hold(t *testing.T, name string, limit float64, receivers map[string][]any) {
 	t.Helper()
-	// count returns two numbers of bytes: the first, from the device, is at most the actual number,
-	// and the second is the size of the received frames.
+	// count returns two numbers of bytes. The first, from the device, is at most the actual number.
+	// The second is the size of the received frames.
 	count := func(receiver string) (bytes [2]uint64, err error) {
 		if bytes[0], err = s.blue.received(receiver); err != nil || receivers[receiver] == nil {
 			return [2]uint64{bytes[0], bytes[0]}, err
@@ -174,8 +174,9 @@ func (s tenants) hold(t *testing.T, name string, limit float64, receivers map[st
 	})
 }
 
-// TestBandwidthIsLimitedOnEveryPath measures the traffic between a pod with limits and pods on its
-// own host, on a host in the same network segment, and on a distant host, in both directions.
+// TestBandwidthIsLimitedOnEveryPath measures the traffic between a pod with limits and other pods,
+// in both directions. The other pods are on the same host, on a host in the same network segment,
+// and on a distant host.
 func TestBandwidthIsLimitedOnEveryPath(t *testing.T) {
 	s := sharedTenants(t)
 	s.createLimited(t)

@@ -30,8 +30,8 @@ func outside(t *testing.T, c *kit.Cluster) string {
 	return listener.Addr().String()
 }
 
-// waitForSource waits until a server outside the cluster receives requests from all given pods of a
-// tenant with the given source address. If the address is empty, it waits until the pods cannot
+// waitForSource waits until the requests of all given pods of a tenant reach a server outside the
+// cluster with the given source address. If the address is empty, it waits until the pods cannot
 // connect.
 func (s tenants) waitForSource(from tenant, server, want string, pods ...string) {
 	content := "caller " + want + ":"

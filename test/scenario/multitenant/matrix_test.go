@@ -323,9 +323,9 @@ func (m *matrix) world(t *testing.T, isolates bool) world {
 	return w
 }
 
-// createPolicies creates policies that use every field of the API: each selector alone and both
-// combined, ports by number, by name and as a range, address blocks with exceptions, and both
-// directions.
+// createPolicies creates policies that use every field of the API. They contain each selector alone
+// and both combined, ports by number, by name and as a range, address blocks with exceptions, and
+// both directions.
 func (m *matrix) createPolicies(t *testing.T) {
 	t.Helper()
 	blue, red, green := m.projects[0], m.projects[1], m.projects[2]

@@ -44,8 +44,8 @@ const (
 // pods returns the names of each tenant's pods.
 func pods() []string { return []string{"near", "far", "distant"} }
 
-// tenant is a project with the pod "near" on the master, the pod "far" on the second host, and the
-// pod "distant" on the third host. Each pod has a service of the same name that has a node port.
+// tenant is a project with three pods: "near" on the master, "far" on the second host, and
+// "distant" on the third host. Each pod has a service of the same name that has a node port.
 type tenant struct {
 	*kit.Cluster
 	networks map[string]string // paths of the pods' network namespaces
@@ -212,9 +212,9 @@ func (t tenant) netID() string {
 	return strings.TrimSpace(t.OC("get", "netnamespace", t.Namespace, "-o", "jsonpath={.netid}"))
 }
 
-// addresses returns the addresses at which other pods in the cluster can reach a pod: the pod's
-// addresses in both IP families, its service's addresses, and its node port on the given node. The
-// first address is the pod's IPv4 address.
+// addresses returns the addresses at which other pods in the cluster can reach a pod. These are the
+// pod's addresses in both IP families, its service's addresses, and its node port on the given
+// node. The first address is the pod's IPv4 address.
 func (t tenant) addresses(pod, node string) []string {
 	service, err := t.Client.CoreV1().Services(t.Namespace).Get(context.Background(), pod, metav1.GetOptions{})
 	if err != nil {

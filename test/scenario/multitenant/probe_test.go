@@ -293,7 +293,8 @@ func (s *sockets) answeredSCTP(_ net.PacketConn, _ net.Addr, data []byte) {
 	}
 }
 
-// send sends a probe. For TCP, it adds a goroutine to wait that ends with the connection.
+// send sends a probe. For TCP, it starts a goroutine that ends with the connection, and adds the
+// goroutine to wait.
 func (s *sockets) send(ctx context.Context, p *probe, number uint32, wait *sync.WaitGroup) {
 	switch p.protocol {
 	case corev1.ProtocolTCP:
@@ -324,8 +325,8 @@ func (s *sockets) send(ctx context.Context, p *probe, number uint32, wait *sync.
 }
 
 // connect starts to connect to target from the calling thread's network. The first write to the
-// file waits until the connection is established. Closing the file resets the connection, so that
-// no state remains.
+// returned file waits until the connection is established. Closing the file resets the connection,
+// so that no state remains.
 func connect(target netip.AddrPort) (*os.File, error) {
 	family := unix.AF_INET
 	if target.Addr().Is6() {

@@ -132,8 +132,8 @@ func TestApplianceReachesPodsThroughRampNode(t *testing.T) {
 		}
 	}
 	s.install(t, a, "--external-host-http-vserver="+bigiptest.HTTPServer, "--external-host-https-vserver="+bigiptest.HTTPSServer)
-	// The pods are on the ramp node itself, on a host in the same segment, and on a host that VXLAN
-	// connects.
+	// The pods are on the ramp node itself, on a host in the same segment, and on a host that
+	// packets reach through VXLAN.
 	for _, tenant := range []tenant{s.blue, s.red} {
 		for _, pod := range pods() {
 			s.waitPage(a, "http://"+pod+"."+tenant.Namespace+".example.com/", nil, "I am "+tenant.marker(pod))

@@ -249,7 +249,8 @@ func (s *stream) isTracked() (bool, error) {
 }
 
 // TestPacketsPassOnlyWhileProjectsAreJoined continuously sends datagrams and TCP messages while
-// networks change. The connection to the distant host bypasses the network stack.
+// networks change. The packets of the TCP connection to the distant host bypass the kernel's
+// network stack (see package network/vxlan).
 func TestPacketsPassOnlyWhileProjectsAreJoined(t *testing.T) {
 	s := sharedTenants(t)
 	same := newStream(t, s.red, "near", s.red, "far")

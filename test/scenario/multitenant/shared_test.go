@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// common describes the projects that the tests share, because the projects' pods take seconds to
-// start.
+// common describes the projects that the tests share. Tests share projects because a project's pods
+// take seconds to start.
 var common struct {
 	exists bool
 	number int // number of failed tests, each of which makes the next test use new projects

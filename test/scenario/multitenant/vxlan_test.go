@@ -25,8 +25,8 @@ func (t tenant) address(pod string) netip.Addr {
 	return address
 }
 
-// wireID returns the network IDs in the VXLAN packets between pods on two hosts: in packets to the
-// distant host (there), and in packets from it (back).
+// wireID returns the network IDs in the VXLAN packets between pods on two hosts. there is the ID in
+// packets to the distant host, and back is the ID in packets from it.
 func (s tenants) wireID(t *testing.T, from tenant, client string, to tenant) (there, back string) {
 	t.Helper()
 	capture, err := s.distant.Capture()

@@ -83,7 +83,8 @@ func newWatched(t *testing.T) *watched {
 	for _, network := range []string{"udp4", "tcp4"} {
 		w.kept = append(w.kept,
 			openStream(t, network, s.red.end("near"), s.red.end("far")),
-			// This TCP connection bypasses the network stack.
+			// The packets of this TCP connection bypass the kernel's network stack (see package
+			// network/vxlan).
 			openStream(t, network, s.red.end("far"), s.red.end(distant)),
 			openStream(t, network, s.blue.end("near"), s.blue.end(distant)),
 			openStream(t, network, s.blue.end("near"), machine(s.Gateway)),
@@ -170,7 +171,7 @@ func (w *watched) failures(t *testing.T, program string) (list []change) {
 }
 
 // TestChangesOpenNoWindow counts the messages of senders that never stop. During a change or
-// failure, messages that are denied both before and after it must not arrive, and messages that are
+// failure, messages that are denied both before and after it must not arrive. Messages that are
 // allowed both before and after it must not be lost.
 func TestChangesOpenNoWindow(t *testing.T) {
 	program, _ := kit.OtherVersion(t)
@@ -201,8 +202,8 @@ func TestChangesOpenNoWindow(t *testing.T) {
 }
 
 // TestEgressAddressMovesWithoutLeak checks the source addresses of a project's datagrams to a
-// machine outside the cluster, while the project's egress address moves between hosts, and while
-// the hosts' processes fail.
+// machine outside the cluster. Meanwhile, the project's egress address moves between hosts, and the
+// hosts' processes fail.
 func TestEgressAddressMovesWithoutLeak(t *testing.T) {
 	s := sharedTenants(t)
 	first, address := s.NodeName(), s.InSegment(207)

@@ -14,7 +14,7 @@ import (
 )
 
 // sidecar contains the objects in the sample in OpenShift 3.9 Architecture, 4.1.4.3.1.1, with three
-// differences: the Deployment uses the current API group, the route has a host, and the application
+// differences. The Deployment uses the current API group, the route has a host, and the application
 // is a different program.
 const sidecar = `
 apiVersion: v1

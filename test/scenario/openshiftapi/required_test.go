@@ -169,8 +169,8 @@ func TestSchemasRequireFieldsThatServerRequires(t *testing.T) {
 	}
 }
 
-// checkRequired checks that the API server rejects the sample without any one of the fields that
-// its schema requires.
+// checkRequired checks that the API server rejects the sample if any field that its schema requires
+// is missing.
 func checkRequired(t *testing.T, c *kit.Cluster, sample resource, all schemas) {
 	t.Helper()
 	name := "sample"

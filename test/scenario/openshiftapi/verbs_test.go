@@ -1,6 +1,6 @@
 // Package openshiftapi tests that the API server serves OpenShift's API groups like Kubernetes' API
-// groups: with every verb, patch type, selector, policy and quota, and under their current and old
-// names.
+// groups. OpenShift's groups must support every verb, patch type, selector, policy and quota, under
+// their current and old names.
 package openshiftapi
 
 import (

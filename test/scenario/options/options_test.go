@@ -101,7 +101,7 @@ func encryptsExisting(t *testing.T, c *kit.Cluster) {
 }
 
 // rotatesKeys encrypts all objects with a new key. It restarts the control plane, because the API
-// server would otherwise reread the file with the keys only after up to a minute.
+// server could otherwise take up to a minute to reread the file with the keys.
 func rotatesKeys(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	c.MustSlipway("encryption", "rotate")

@@ -34,8 +34,8 @@ const guideLimitedPod = `{
     }
 }`
 
-// queues returns the number of network devices' queues on the cluster's machine that limit the rate
-// to the given number of bits per second.
+// queues counts the queues that limit the rate of a network device on the cluster's machine to the
+// given number of bits per second.
 func queues(c *kit.Cluster, bits uint64) (count int, err error) {
 	err = c.Do(func() error {
 		links, err := netlink.LinkList()

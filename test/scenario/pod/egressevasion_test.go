@@ -11,8 +11,8 @@ import (
 )
 
 // TestFirewallCannotBeBypassed tries every way in which a project's administrator could bypass a
-// firewall. To show that the tests are effective, each way either works without the firewall or can
-// never work.
+// firewall. It first checks that the service and the DNS server outside the cluster respond without
+// the firewall. Otherwise, their later silence would not show that the firewall works.
 func TestFirewallCannotBeBypassed(t *testing.T) {
 	c := kit.Shared(t)
 	o := newOutside(t, c)

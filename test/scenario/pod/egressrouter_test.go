@@ -46,8 +46,8 @@ func newEgressRouter(t *testing.T) *egressRouter {
 	return &egressRouter{c}
 }
 
-// connects waits until the client's requests to a URL reach the server at an external address from
-// the egress router's address.
+// connects waits until the client's requests to a URL reach the external server with the given
+// address, and come from the egress router's address.
 func (r *egressRouter) connects(url, server string) {
 	r.WaitFetch("client", url, "192.168.12.99 to "+server)
 }

@@ -1,5 +1,5 @@
-// Package recovery tests that running pods survive the failure of every process on the host, and
-// that the host recovers automatically or after the next `slipway up`.
+// Package recovery tests that running pods survive the failure of any process on the host. The host
+// must recover automatically or after the next `slipway up`.
 package recovery
 
 import (

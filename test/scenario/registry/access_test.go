@@ -147,8 +147,7 @@ func private(p *project, image v1.Image) (reference, host string) {
 	return host + "/team/app:v1", host
 }
 
-// hosts configures the address of a registry on the node in containerd's hosts.toml, as an
-// administrator does.
+// hosts sets a registry's address in containerd's hosts.toml on the node, as an administrator does.
 func hosts(p *project, registry, at string) {
 	p.t.Helper()
 	dir := p.Path("registries.d", registry)

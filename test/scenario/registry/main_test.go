@@ -1,4 +1,4 @@
-// Package registry tests the cluster's registry on a real cluster: third-party clients push images
+// Package registry tests the cluster's registry on a real cluster. Third-party clients push images
 // to it and pull images from it, image streams are updated, and pods run the images that their
 // project has pushed or imported. Sources: OpenShift Container Platform 3.9 Architecture, the
 // integrated registry and image streams; OpenShift 3.11 Cluster Administration, chapters 11, 12, 14

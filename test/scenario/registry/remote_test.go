@@ -44,8 +44,7 @@ func (p *project) transport() *http.Transport {
 	return transport
 }
 
-// options returns the options for a third-party client library, with which it authenticates with a
-// token.
+// options returns options that make a third-party client library authenticate with a token.
 func (p *project) options(token string) []remote.Option {
 	return []remote.Option{
 		remote.WithTransport(p.transport()), remote.WithContext(p.t.Context()),

@@ -21,7 +21,7 @@ import (
 )
 
 // secretsOf waits until a service account references a token and registry credentials that exist.
-// It returns their secrets. It ignores the secrets that not names.
+// It returns their secrets. It ignores the secrets whose names are in not.
 func secretsOf(c *kit.Cluster, name string, not ...string) (token, credentials *corev1.Secret) {
 	c.WaitFor("secrets of service account "+name, func(ctx context.Context) error {
 		account, err := c.Client.CoreV1().ServiceAccounts(c.Namespace).Get(ctx, name, metav1.GetOptions{})

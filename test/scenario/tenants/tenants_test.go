@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
-// master is the master's configuration. The cluster runs no pods, because every image would have to
-// be pulled.
+// master is the master's configuration. The cluster runs no pods, because the AlwaysPullImages
+// plugin makes nodes pull every image.
 const master = `
 auditConfig: {enabled: true}
 serviceAccountConfig: {limitSecretReferences: true}

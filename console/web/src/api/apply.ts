@@ -12,7 +12,7 @@ export interface Applied {
   before?: KubeObject;
 }
 
-/** Placed is an object with the resource and the project in which it is created. */
+/** Placed is an object with its resource and paths. */
 interface Placed {
   object: KubeObject;
   resource: Resource;

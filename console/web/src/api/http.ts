@@ -12,7 +12,7 @@ export class ApiError extends Error {
     readonly status: number,
     readonly reason: string,
     message: string,
-    /** details names the object of the failure. Its kind is a resource, such as pods. */
+    /** details identifies the affected object. Its kind is a resource, such as pods. */
     readonly details: { kind?: string; name?: string } = {},
   ) {
     super(message);

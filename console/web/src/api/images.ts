@@ -71,10 +71,10 @@ const maxRounds = 5;
 const batchSize = 20;
 
 /**
- * prune removes the previewed images that the retention still does not keep. It uses the user's
- * permissions. It first removes the images from the histories of image streams. When no stream
- * contains them, it deletes the images themselves. It returns the number of images that it has
- * deleted. It does not delete content from the registry's storage.
+ * prune removes the images in preview, except images that the retention now keeps. It uses the
+ * user's permissions. It first removes the images from the histories of image streams. When no
+ * stream contains them, it deletes the images themselves. It returns the number of images that it
+ * has deleted. It does not delete content from the registry's storage.
  */
 export async function prune(retention: Retention, preview: Iterable<string>): Promise<number> {
   const left = new Set(preview);

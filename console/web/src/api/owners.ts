@@ -2,7 +2,7 @@ import type { Metadata } from './types';
 
 type Owned = { metadata: Pick<Metadata, 'ownerReferences' | 'annotations'> };
 
-/** configKey is the annotation with the deployment configuration of a replication controller. */
+/** configKey is an annotation on replication controllers: the deployment configuration's name. */
 export const configKey = 'openshift.io/deployment-config.name';
 
 /** controllerOf returns the reference to the controller that owns an object. */

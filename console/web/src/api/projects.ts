@@ -44,7 +44,7 @@ async function readPermission(): Promise<Permission> {
   }
 }
 
-/** usePermission returns the user's permission. Until it is loaded, mayRequest is false. */
+/** usePermission returns the user's Permission. Until it is loaded, mayRequest is false. */
 export function usePermission(): Permission {
   return useQuery({ queryKey: ['projectrequests'], queryFn: readPermission, staleTime: 60_000 }).data ?? { mayRequest: false };
 }

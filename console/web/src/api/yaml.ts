@@ -69,9 +69,9 @@ export function comparable(object: KubeObject): string {
 
 /**
  * rebase returns an edited object as a change to the current version of the object. It returns the
- * edited object itself if more than the status differs from the base of the edit, or if the edit
- * contains a status or a resource version. In these cases, the server rejects the edit if it is
- * outdated.
+ * edited object itself if the current version differs from the base in more than the status. It
+ * does the same if the edit changes the status or the resource version. In these cases, the server
+ * rejects the edit if it is outdated.
  */
 export function rebase<T extends KubeObject & { status?: unknown }>(edited: T, base: T, current: T): T {
   const isTyped = edited.metadata.resourceVersion !== base.metadata.resourceVersion || JSON.stringify(edited.status) !== JSON.stringify(base.status);

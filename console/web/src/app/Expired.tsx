@@ -35,8 +35,8 @@ export function Expired() {
 }
 
 /**
- * resume continues with the session of a login in another window. If another user has logged in,
- * it reloads the page, which contains data of the previous user.
+ * resume continues with the session of a login in another window. If a different user has logged
+ * in, it reloads the page, because the page contains the previous user's data.
  */
 async function resume(previous: string | undefined): Promise<void> {
   if (!(await session.read())) {

@@ -23,7 +23,7 @@ interface EditorProps {
   onChange: (value: string) => void;
 }
 
-/** external marks changes that the page makes, which the editor does not report. */
+/** external marks changes that the page makes. The editor does not report these changes. */
 const external = Annotation.define<boolean>();
 
 /** maxBytes is the maximum size of files that users drop into the editor. */
@@ -88,8 +88,8 @@ export default function Editor({ label, value, readOnly = false, cursor, onChang
     // recreated, so the cursor and the history are kept.
   }, [label, access, theme]);
   useLayoutEffect(() => view.current?.dispatch({ effects: access.reconfigure(EditorState.readOnly.of(readOnly)) }), [access, readOnly]);
-  // Update the document before the user can type more text, because a later effect would remove the
-  // new text and move the cursor to the start.
+  // Update the document before the user can type more text. A later effect would remove the new
+  // text and move the cursor to the start.
   useLayoutEffect(() => {
     const editor = view.current;
     if (editor && editor.state.doc.toString() !== value) {
@@ -160,7 +160,7 @@ export function samePlace(before: Text, after: Text, position: number): number {
 
 /**
  * dropFile inserts the contents of dropped files, each as a document. It ignores files if the editor
- * is read-only, and files that are too large, which CodeMirror would insert.
+ * is read-only, and files that are too large. CodeMirror itself would insert these files.
  */
 function dropFile(event: DragEvent, editor: EditorView): boolean {
   const files = [...(event.dataTransfer?.files ?? [])];

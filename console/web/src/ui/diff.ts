@@ -5,8 +5,8 @@ export interface Change {
 }
 
 /**
- * maxLines is the maximum number of lines in each of the compared texts, because the time is
- * proportional to the product of their lengths.
+ * maxLines is the maximum number of lines in each of the compared texts. The comparison time is
+ * proportional to the product of the texts' lengths.
  */
 const maxLines = 3000;
 

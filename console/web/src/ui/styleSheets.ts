@@ -1,6 +1,6 @@
 /**
  * withAdoptedStyles runs a function. If the function creates style elements, their styles are added
- * to adopted style sheets instead, because the content security policy blocks the content of style
+ * to adopted style sheets instead. The content security policy blocks the content of style
  * elements. It does not block adopted style sheets, because only the console's scripts can create
  * them.
  */

@@ -99,8 +99,8 @@ function inputsOf({ spec: { strategy = {}, source } }: BuildConfig): Reference[]
 }
 
 /**
- * cycleWarnings finds cycles of build configurations. Each build in a cycle would trigger the next
- * one without end.
+ * cycleWarnings finds cycles of build configurations. The builds in a cycle would trigger each
+ * other forever.
  */
 export function cycleWarnings(state: State): Warning[] {
   const configs = listOf<BuildConfig>(state, ids.buildConfigs);

@@ -6,8 +6,8 @@ import type { State, Warning } from './state';
 const manyRestarts = 5;
 
 /**
- * restartPeriod is how long, in seconds, the restarts of a pod indicate a problem after the latest
- * restart.
+ * restartPeriod is the time, in seconds, after a pod's latest restart during which its restarts
+ * indicate a problem.
  */
 const restartPeriod = 3600;
 

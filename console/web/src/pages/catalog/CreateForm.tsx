@@ -37,7 +37,7 @@ interface CreateFormProps {
 /**
  * CreateForm creates objects in a project. If the server rejects one object, it creates none. It
  * requires confirmation before it creates objects that grant permissions or are outside the
- * project, because a link can lead to the form for another user's template.
+ * project. The reason is that a link can open the form for another user's template.
  */
 export function CreateForm({ title, icon, origin, description, project, setProject, valid, objects, children }: CreateFormProps) {
   const resources = useResources();

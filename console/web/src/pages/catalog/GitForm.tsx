@@ -79,7 +79,7 @@ export function Component() {
 }
 
 /**
- * Choices offers the forms that can build the source. The forms receive the repository from this
+ * Choices offers the forms for building the source. The forms receive the repository from this
  * page, never from an address.
  */
 function Choices({ result: { language, dockerfile, builders }, project, origin }: { result: Result; project: string; origin: Origin }) {

@@ -86,7 +86,7 @@ function Log({ resource, project, object }: TabProps) {
     return `${pathOf(resource, project, name)}/log?${query}`;
   }, [resource, project, name, container, previous, since, withTimes]);
   // If the container starts after the page was opened, the new key makes the page read the log
-  // again, because the log did not exist before.
+  // again. Before the start, the log did not exist.
   const key = `${path} ${started}`;
   return (
     <>

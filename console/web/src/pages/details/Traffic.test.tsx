@@ -11,7 +11,7 @@ afterEach(cleanup);
 
 const resource = { id: 'routes.route.openshift.io', group: 'route.openshift.io', version: 'v1', name: 'routes', kind: 'Route', namespaced: true } as unknown as Resource;
 
-/** version returns a version of a route with the weight of its first service. */
+/** version returns a version of a route in which the first service has the given weight. */
 function version(resourceVersion: string, weight: number): LooseObject {
   const backend = (name: string, share: number) => ({ kind: 'Service', name, weight: share });
   const spec = { to: backend('front', weight), alternateBackends: [backend('preview', 100)] };

@@ -36,7 +36,7 @@ VALUES = {
 
 
 def warnings_of(host, variables):
-    """Returns the warnings about the variables of a host, a dictionary."""
+    """Returns the warnings about a host's variables (a dictionary)."""
     for name in sorted(variables):
         # Ansible itself sets a variable with this name.
         if name.startswith(PREFIXES) and name not in EFFECTIVE:
@@ -47,7 +47,7 @@ def warnings_of(host, variables):
 
 
 def errors_of(host, variables):
-    """Returns the errors in the variables of a host, a dictionary."""
+    """Returns the errors in a host's variables (a dictionary)."""
     for name, values in sorted(VALUES.items()):
         value = str(variables.get(name, "")).lower()
         if value and value not in values:
@@ -55,7 +55,7 @@ def errors_of(host, variables):
 
 
 def group_errors(groups):
-    """Returns the errors in the groups, a dictionary of lists of hosts."""
+    """Returns the errors in the groups (a dictionary of host lists)."""
     masters = groups.get("masters", [])
     every_master = set(masters) | set(groups.get("new_masters", []))
     if not masters:

@@ -11,7 +11,7 @@ const t = attach.link;
 
 /**
  * listOf returns the secrets of a service account for the selected use. The use is the name of the
- * account's field.
+ * account's field that contains these secrets.
  */
 const listOf = (account: LooseObject, { use = '' }: Values) => account[use] as { name?: string }[] | undefined;
 

@@ -35,7 +35,7 @@ interface Spec {
 
 const stages: Stage[] = ['pre', 'mid', 'post'];
 
-/** stagesOf returns the stages of a strategy type that can have a hook. */
+/** stagesOf maps each strategy type to the stages that can have a hook. */
 const stagesOf: Record<string, Stage[]> = { Rolling: ['pre', 'post'], Recreate: stages };
 
 /**

@@ -123,7 +123,8 @@ describe('The strategy', () => {
     expect(isValid(strategy, config, { 'post-hook': 'execNewPod' })).toBe(false);
     expect(isValid(strategy, config, { 'post-hook': 'tagImages', 'post-tag': 'app' })).toBe(false);
     expect(isValid(strategy, config, { 'pre-volumes': '["other"]' })).toBe(false);
-    expect(isValid(strategy, config, { 'mid-hook': 'execNewPod' })).toBe(true); // has no mid hook
+    // The mid hook is ignored, because a Rolling strategy does not have one.
+    expect(isValid(strategy, config, { 'mid-hook': 'execNewPod' })).toBe(true);
     expect(isValid(strategy, config, { type: 'Custom' })).toBe(false);
   });
 });
