@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -101,10 +102,18 @@ const maxGrowth = 150
 
 func TestHostileRegistryCannotExhaustMemory(t *testing.T) {
 	s := tenants(t)
-	registry, pid := s.distant(t, greedy), s.Status().PID("control-plane")
+	var manifests atomic.Int64
+	registry := s.distant(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.URL.Path, "/manifests/") {
+			manifests.Add(1)
+		}
+		greedy(w, r)
+	})
+	pid := s.Status().PID("control-plane")
 	accomplice, other := s.User("mallet"), projectName(s.Namespace, "worse")
 	accomplice.RequestProject(s.Cluster, other)
 	for _, repository := range []string{"large", "bomb"} {
+		manifests.Store(0)
 		growth := peakDuring(t, pid, func() {
 			var imports sync.WaitGroup
 			for n := range 6 {
@@ -113,15 +122,18 @@ func TestHostileRegistryCannotExhaustMemory(t *testing.T) {
 					user, project = accomplice, other
 				}
 				imports.Go(func() {
+					// The limits may end an import with an error.
 					_, _ = user.Try("POST", kit.GroupPath("image.openshift.io", project, "imagestreamimports"), fmt.Sprintf(
 						`{apiVersion: image.openshift.io/v1, kind: ImageStreamImport, metadata: {name: greedy-%d}, spec: {import: true, repository:
-							// refused or not, it must be bounded
 							{from: {kind: DockerImage, name: "%s/%s"}, importPolicy: {insecure: true}, includeManifest: true}}}`, n, registry, repository))
 				})
 			}
 			imports.Wait()
 		})
-		t.Logf("six imports of %s grow the memory by %d MiB", repository, growth)
+		t.Logf("six imports of %s read %d manifests and grow the memory by %d MiB", repository, manifests.Load(), growth)
+		if manifests.Load() == 0 {
+			t.Errorf("no import of %s reached the registry", repository)
+		}
 		if growth > maxGrowth {
 			t.Errorf("six imports of %s grow the memory of the control plane by %d MiB", repository, growth)
 		}
