@@ -51,6 +51,15 @@ func (f Family) Redirect() string {
 // Everything returns the network that contains all addresses.
 func (f Family) Everything() string { return [...]string{"0.0.0.0/0", "::/0"}[f] }
 
+// Metadata returns the networks that contain clouds' metadata services: link-local addresses, and
+// the addresses that some clouds use instead.
+func (f Family) Metadata() string {
+	return [...]string{
+		"169.254.0.0/16, 100.100.100.200, 168.63.129.16, 192.0.0.192",
+		"fe80::/10, fd00:ec2::254, fd20:ce::254",
+	}[f]
+}
+
 // Unspecified returns the unspecified address, which represents all addresses of a host.
 func (f Family) Unspecified() netip.Addr {
 	return [...]netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()}[f]

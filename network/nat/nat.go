@@ -82,13 +82,6 @@ const (
 	maxFlowSets = 1 << 17
 )
 
-// metadataNetworks lists the networks that contain clouds' metadata services: link-local addresses,
-// and the addresses that some clouds use instead.
-var metadataNetworks = [...]string{
-	ipfamily.IPv4: "169.254.0.0/16, 100.100.100.200, 168.63.129.16, 192.0.0.192",
-	ipfamily.IPv6: "fe80::/10, fd00:ec2::254, fd20:ce::254",
-}
-
 // Ensure creates or updates the table's chains and sets in one transaction. It keeps existing host
 // ports. It requires the nft program (version 1.0.1 or later).
 func Ensure(ctx context.Context, n Network) error {
@@ -212,7 +205,7 @@ func addChains(tx *knftables.Transaction, n Network) {
 // cloud's resolver can have the same address as its metadata service.
 func (n Network) metadataRule() string {
 	return fmt.Sprintf("iifname %q ct direction original %s daddr { %s } meta l4proto . th dport != { tcp . 53, udp . 53 } counter reject",
-		n.Bridge, n.Family().Header(), metadataNetworks[n.Family()])
+		n.Bridge, n.Family().Header(), n.Family().Metadata())
 }
 
 // inputRules returns the rules for packets from pods to this host.

@@ -144,11 +144,10 @@ func (c *compiler) firewallRules(egress []networkv1.EgressNetworkPolicyRule) (ru
 
 // firewallRun returns the nftables rules for a run of firewall rules that have the same type.
 func (c *compiler) firewallRun(kind networkv1.EgressNetworkPolicyRuleType, run []networkv1.EgressNetworkPolicyRule) (rules []string) {
-	verdict, onlyUnicast := denyRule, ""
+	verdict, exceptMetadata := denyRule, ""
 	if kind == networkv1.EgressNetworkPolicyRuleAllow {
-		// The owner of a DNS name must not be able to open access to link-local addresses, such as
-		// a cloud's metadata service.
-		verdict, onlyUnicast = "accept", fmt.Sprintf(" %s daddr != %s", c.family.Header(), linkAddresses(c.family))
+		// The owner of a DNS name must not be able to open access to a cloud's metadata service.
+		verdict, exceptMetadata = "accept", fmt.Sprintf(" %s daddr != { %s }", c.family.Header(), c.family.Metadata())
 	}
 	var networks []netip.Prefix
 	for _, rule := range run {
@@ -158,7 +157,7 @@ func (c *compiler) firewallRun(kind networkv1.EgressNetworkPolicyRuleType, run [
 		}
 		name := canonicalName(rule.To.DNSName)
 		c.result.sets[nameSet(name)] = set{kind: c.family.Type(), comment: name, elements: elementsOf(c.names[name])}
-		rules = append(rules, fmt.Sprintf("%s daddr @%s%s %s", c.family.Header(), nameSet(name), onlyUnicast, verdict))
+		rules = append(rules, fmt.Sprintf("%s daddr @%s%s %s", c.family.Header(), nameSet(name), exceptMetadata, verdict))
 	}
 	switch networks = widest(c.withGateways(networks)); {
 	case len(networks) == 0:
@@ -167,12 +166,6 @@ func (c *compiler) firewallRun(kind networkv1.EgressNetworkPolicyRuleType, run [
 		return []string{verdict}
 	}
 	return append(rules, fmt.Sprintf("%s daddr %s %s", c.family.Header(), literal(networks), verdict))
-}
-
-// linkAddresses returns the link-local addresses, and the IPv6 addresses of clouds' metadata
-// services.
-func linkAddresses(f ipfamily.Family) string {
-	return [...]string{"169.254.0.0/16", "{ fe80::/10, fd00:ec2::254, fd20:ce::254 }"}[f]
 }
 
 // selected returns the network that a rule selects in the IP family. A rule that denies all IPv4
