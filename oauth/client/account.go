@@ -27,7 +27,6 @@ const (
 	annotationPrefix = "serviceaccounts.openshift.io/"
 	redirectPrefix   = annotationPrefix + "oauth-redirecturi."
 	referencePrefix  = annotationPrefix + "oauth-redirectreference."
-	wantChallenges   = annotationPrefix + "oauth-want-challenges"
 )
 
 // Event reasons for service accounts.
@@ -109,7 +108,7 @@ func (a *Accounts) find(ctx context.Context, namespace, name string) (*Client, e
 		return nil, &Misconfigured{Notice{account, NoRedirectURIs, message}}
 	}
 	return &Client{
-		ID: id, RedirectURIs: redirects, RespondWithChallenges: account.Annotations[wantChallenges] == "true",
+		ID: id, RedirectURIs: redirects,
 		GrantMethod: a.GrantMethod, Account: account, ScopeRestrictions: restrictions(namespace),
 	}, nil
 }

@@ -40,9 +40,6 @@ type Client struct {
 	ID string
 	// RedirectURIs are the URIs that responses can be sent to.
 	RedirectURIs []string
-	// RespondWithChallenges makes the server send status 401 with WWW-Authenticate to
-	// unauthenticated users instead of a login page.
-	RespondWithChallenges bool
 	// GrantMethod applies if a user has not granted the requested scopes. It defaults to the
 	// configured grant method.
 	GrantMethod oauthv1.GrantHandlerType
@@ -144,7 +141,7 @@ func (r *Registry) Find(ctx context.Context, id string) (*Client, error) {
 		return nil, fmt.Errorf("find OAuth client %q: %w", id, err)
 	}
 	return &Client{
-		ID: object.Name, RedirectURIs: object.RedirectURIs, RespondWithChallenges: object.RespondWithChallenges,
+		ID: object.Name, RedirectURIs: object.RedirectURIs,
 		GrantMethod: object.GrantMethod, ScopeRestrictions: object.ScopeRestrictions,
 		MaxAge: object.AccessTokenMaxAgeSeconds, InactivityTimeout: object.AccessTokenInactivityTimeoutSeconds,
 		OptionalChallenge: object.Annotations[ChallengeAnnotation] == ChallengeOptional,
