@@ -53,7 +53,7 @@ func DefaultMaster(c *MasterConfig, dataDir string) {
 		network.DeprecatedClusterNetworkCIDR, network.DeprecatedHostSubnetLength = "", 0
 	}
 	fill(&network.NetworkPluginName, networkplugin.Default)
-	fill(&network.VXLANPort, 4789)
+	fill(&network.VXLANPort, networkplugin.VXLANPort)
 	fill(&network.ServiceNetworkCIDR, kube.ServicesSubnet)
 	fill(&network.ServiceNetworkCIDR, "172.30.0.0/16")
 	fill(&kube.ServicesSubnet, network.ServiceNetworkCIDR)

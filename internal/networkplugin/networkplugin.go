@@ -13,6 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// VXLANPort is the default UDP port for VXLAN, which is used if the ClusterNetwork specifies none.
+const VXLANPort = 4789
+
 // Names of the plugins.
 const (
 	// Subnet connects all pods, without any isolation.

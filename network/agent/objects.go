@@ -9,7 +9,7 @@ import (
 	networkinformers "github.com/openshift/client-go/network/informers/externalversions"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/slipway-platform/slipway/network/vxlan"
+	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
 // networkObjects contains caches of the pod network's objects. If the agent does not use VXLAN, the
@@ -73,12 +73,12 @@ func (o *networkObjects) externalHosts() (hosts []*networkv1.HostSubnet) {
 func (o *networkObjects) vxlanPort() int {
 	object, exists, err := o.networks.GetStore().GetByKey(networkv1.ClusterNetworkDefault)
 	if err != nil || !exists {
-		return vxlan.Port
+		return networkplugin.VXLANPort
 	}
 	if port := object.(*networkv1.ClusterNetwork).VXLANPort; port != nil && *port != 0 {
 		return int(*port)
 	}
-	return vxlan.Port
+	return networkplugin.VXLANPort
 }
 
 // belongsToNode reports whether the HostSubnet belongs to a Node. If it does, the control plane

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
+	"github.com/slipway-platform/slipway/internal/networkplugin"
 	"github.com/slipway-platform/slipway/internal/vxlanpacket"
 )
 
@@ -108,7 +109,7 @@ func TestMulticastReachesAllNodes(t *testing.T) {
 	// that it receives.
 	end := vxlanpacket.Packet{VNI: 77, MAC: make(net.HardwareAddr, 6), Source: one.address, Target: appliance.address, Payload: "end"}
 	one.Do(t, func() error {
-		conn, err := net.Dial("udp4", netip.AddrPortFrom(appliance.address, Port).String())
+		conn, err := net.Dial("udp4", netip.AddrPortFrom(appliance.address, networkplugin.VXLANPort).String())
 		if err != nil {
 			return err
 		}

@@ -49,9 +49,6 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// Port is the default UDP port for VXLAN, which is used if the ClusterNetwork specifies none.
-const Port = 4789
-
 // NextHop returns the gateway of the routes that lead through the device to addresses outside the
 // cluster. The gateway is the dummy address of RFC 7600, or an address in the discard-only prefix
 // of RFC 6666. The address is only a placeholder, because the device's program determines the host.

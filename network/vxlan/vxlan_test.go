@@ -44,7 +44,7 @@ func newHost(t *testing.T, name string, number int) *host {
 		Namespace: hosttest.NewNamespace(t, name), t: t,
 		address: netip.AddrFrom4([4]byte{192, 0, byte(number), 2}),
 		subnet:  netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 128, byte(number), 0}), 24),
-		tunnel:  &Tunnel{}, peers: map[netip.Prefix]Peer{}, port: Port,
+		tunnel:  &Tunnel{}, peers: map[netip.Prefix]Peer{}, port: networkplugin.VXLANPort,
 	}
 	h.Connect(t, fmt.Sprintf("192.0.%d.1/24", number), h.address.String()+"/24")
 	h.networks = Networks{Plugin: networkplugin.Multitenant, Pods: map[netip.Addr]uint32{h.pod("web"): 12, h.pod("till"): 13, h.pod("admin"): 0}}
@@ -221,7 +221,7 @@ func newCapture(t *testing.T, h *host) capture {
 // vni returns the network ID of the VXLAN packet that contains the given text.
 func (c capture) vni(text string) uint32 {
 	c.t.Helper()
-	packet, err := c.Next(Port, func(p vxlanpacket.Packet) bool { return strings.Contains(p.Payload, text) })
+	packet, err := c.Next(networkplugin.VXLANPort, func(p vxlanpacket.Packet) bool { return strings.Contains(p.Payload, text) })
 	if err != nil {
 		c.t.Fatalf("capture of %q: %v", text, err)
 	}
@@ -301,7 +301,7 @@ type forgery struct {
 func (f forgery) send(t *testing.T, to *host, text string) {
 	t.Helper()
 	f.from.Do(t, func() error {
-		conn, err := net.Dial("udp4", netip.AddrPortFrom(to.address, Port).String())
+		conn, err := net.Dial("udp4", netip.AddrPortFrom(to.address, networkplugin.VXLANPort).String())
 		if err != nil {
 			return err
 		}
@@ -363,7 +363,7 @@ func TestForgedPacketsAreDropped(t *testing.T) {
 func TestApplianceExchangesPackets(t *testing.T) {
 	one, _ := newHosts(t)
 	appliance := newHost(t, "appliance", 3)
-	appliance.run("ip", "link", "add", device, "type", "vxlan", "id", "0", "dstport", fmt.Sprint(Port), "remote", one.address.String(), "local", appliance.address.String())
+	appliance.run("ip", "link", "add", device, "type", "vxlan", "id", "0", "dstport", fmt.Sprint(networkplugin.VXLANPort), "remote", one.address.String(), "local", appliance.address.String())
 	appliance.run("ip", "address", "add", gateway(appliance.subnet).String()+"/32", "dev", device)
 	appliance.run("ip", "link", "set", device, "mtu", "1450", "up")
 	appliance.run("ip", "route", "add", one.subnet.String(), "dev", device, "src", gateway(appliance.subnet).String())
@@ -444,7 +444,7 @@ func TestTunnelWithoutNetworksAcceptsNothing(t *testing.T) {
 	one := newHost(t, "one", 1)
 	one.tunnel.Follow(func() (Networks, error) { return Networks{}, errors.New("no leases") }, func() {})
 	err := one.Try(func() error {
-		return one.tunnel.Ensure(Device{Name: device, Port: Port, MTU: 1450, Subnet: one.subnet, Address: one.address}, nil)
+		return one.tunnel.Ensure(Device{Name: device, Port: networkplugin.VXLANPort, MTU: 1450, Subnet: one.subnet, Address: one.address}, nil)
 	})
 	if err == nil || !strings.Contains(err.Error(), "no leases") {
 		t.Errorf("error: %v", err)
@@ -455,7 +455,7 @@ func TestTunnelWithoutNetworksAcceptsNothing(t *testing.T) {
 	one.run("ip", "link", "add", device, "type", "bridge")
 	one.follow()
 	err = one.Try(func() error {
-		return one.tunnel.Ensure(Device{Name: device, Port: Port, MTU: 1450, Subnet: one.subnet, Address: one.address}, nil)
+		return one.tunnel.Ensure(Device{Name: device, Port: networkplugin.VXLANPort, MTU: 1450, Subnet: one.subnet, Address: one.address}, nil)
 	})
 	if err == nil || !strings.Contains(err.Error(), `in use by a device of type "bridge"`) {
 		t.Errorf("error: %v", err)

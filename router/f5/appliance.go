@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 
+	"github.com/slipway-platform/slipway/internal/networkplugin"
 	"github.com/slipway-platform/slipway/router/model"
 )
 
@@ -59,7 +60,7 @@ func (a *Appliance) Forget() { a.known = nil }
 // Forget, reads the appliance's objects first. If the appliance rejects some objects, Sync
 // continues with the rest of the objects and returns one error for all rejected objects.
 func (a *Appliance) Sync(ctx context.Context, state State) error {
-	if port := cmp.Or(state.VXLANPort, defaultVXLANPort); port != a.port {
+	if port := cmp.Or(state.VXLANPort, networkplugin.VXLANPort); port != a.port {
 		a.port, a.known = port, nil
 	}
 	if a.known == nil {

@@ -14,9 +14,6 @@ const (
 	gatewayName   = "openshift_vxlan_gateway"
 )
 
-// defaultVXLANPort is the nodes' VXLAN port unless the cluster's configuration changes it.
-const defaultVXLANPort = 4789
-
 // readTunnel creates the tunnel and the appliance's address in the pod network, and reads the
 // tunnel's forwarding database. The tunnel has network ID 0, so that the appliance can reach the
 // pods in all projects.
