@@ -188,8 +188,8 @@ func (n namedAttributes) GetResource() schema.GroupVersionResource {
 	return resource
 }
 
-// GetKind returns the kind in its group. If the kind is in a different group, as Scale is, GetKind
-// returns it unchanged.
+// GetKind adds the group to a kind that has none, as in the legacy API. A kind that already has a
+// group, such as Scale, is returned unchanged.
 func (n namedAttributes) GetKind() schema.GroupVersionKind {
 	kind := n.Attributes.GetKind()
 	if kind.Group == "" {

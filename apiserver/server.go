@@ -121,8 +121,7 @@ func (s *Server) Link(next genericserver.DelegationTarget) (*genericserver.Gener
 		}
 		infos = append(infos, info)
 	}
-	// A single call installs all groups, because each call creates a model of the types that it
-	// serves.
+	// A single call installs all groups, because each call builds an OpenAPI model of the types.
 	if err := server.InstallAPIGroups(infos...); err != nil {
 		return nil, fmt.Errorf("serve OpenShift's API groups: %w", err)
 	}

@@ -113,7 +113,7 @@ func source(address string) string {
 	if err != nil {
 		return ""
 	}
-	u.RawQuery, u.Fragment = "", "" // an expression contains neither a query nor a fragment
+	u.RawQuery, u.Fragment = "", "" // a CSP source expression has neither
 	return u.String()
 }
 

@@ -74,7 +74,8 @@ func (c *Controllers) Run(ctx context.Context, ready func()) error {
 func (c *Controllers) fill(opts *options.KubeControllerManagerOptions) {
 	opts.SecureServing.BindPort = 0
 	opts.Generic.ClientConnection.Kubeconfig = c.Kubeconfig
-	// The API server shares this rate among tenants (controllerShares).
+	// This rate is high, because the API server limits the requests for each user's projects
+	// (controllerShares).
 	opts.Generic.ClientConnection.QPS, opts.Generic.ClientConnection.Burst = controllersRate, controllersBurst
 	opts.Generic.LeaderElection.LeaderElect = false
 	opts.Generic.Debugging.EnableProfiling = false

@@ -5,7 +5,6 @@ package login
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -300,7 +299,7 @@ func (o *loginOptions) chooseProject(projects []string) string {
 // explainLogin returns the error of a failed login in OpenShift 3's wording.
 func explainLogin(err error) error {
 	if apierrors.IsUnauthorized(err) {
-		return errors.New("Login failed (401 Unauthorized)\nVerify you have provided correct credentials.")
+		return errCredentials
 	}
 	return err
 }

@@ -24,6 +24,9 @@ const challengingClient = "openshift-challenging-client"
 // metadataPath is the path of a server's OAuth metadata.
 const metadataPath = "/.well-known/oauth-authorization-server"
 
+// errCredentials reports a wrong user name or password, in OpenShift 3's words.
+var errCredentials = errors.New("Login failed (401 Unauthorized)\nVerify you have provided correct credentials.")
+
 // tokenRequest requests a token through the authorization code grant with PKCE, without a browser.
 type tokenRequest struct {
 	client                   *http.Client
@@ -181,7 +184,7 @@ func (c *challenges) respond(address string, response *http.Response, body strin
 	case problem != nil:
 		return fmt.Errorf("Login failed (401 Unauthorized)\n%w", problem)
 	case acceptsPassword || c.sentTicket:
-		return errors.New("Login failed (401 Unauthorized)\nVerify you have provided correct credentials.")
+		return errCredentials
 	}
 	return fmt.Errorf("Login failed (401 Unauthorized)\n%s", strings.TrimSpace(body))
 }

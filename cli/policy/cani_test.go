@@ -22,7 +22,7 @@ func TestCanISendsTheReview(t *testing.T) {
 		name, args   string
 		response     any
 		out, failure string
-		want         []string // texts that the request must contain
+		want         []string // substrings that the request must contain
 	}{
 		{"allowed", "get pods", allowed, "yes\n", "", []string{local, `"verb":"get"`, `"resource":"pods"`}},
 		{"denied with a reason", "get pods", denied, "no - role not found\n", "", []string{local}},

@@ -81,7 +81,7 @@ func TestSecretsForGitRepositories(t *testing.T) {
 	for _, tt := range []struct {
 		name, args, failure string
 		create              constructor
-		want                []string // texts that the request must contain
+		want                []string // substrings that the request must contain
 	}{
 		{"user and password", "web --username=alice --password=secret", "", newSecretsBasicAuth, []string{"kubernetes.io/basic-auth", "alice", "secret"}},
 		{"password and authority", "web --password=secret --ca-cert=FILE", "", newSecretsBasicAuth, []string{"kubernetes.io/basic-auth", "secret", "ca.crt", "content"}},

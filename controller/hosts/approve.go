@@ -136,7 +136,8 @@ func (a *approver) firstCertificate(ctx context.Context, id string, request *cer
 	if err != nil || !approved {
 		return "", err
 	}
-	isLast := false // false if another host has claimed the name with another token
+	// isLast reports whether the name was last claimed with this token.
+	isLast := false
 	err = a.register.change(ctx, node, func(h *Host) {
 		if isLast = h.Token == id; isLast {
 			h.Joined, h.Pending = now(), false

@@ -1,9 +1,11 @@
 // Package nodegroup defines how a node group's configuration is stored: as a ConfigMap in the
 // openshift-node project, and as annotations and a condition on the group's nodes.
 //
-//	ConfigMap            control plane            node
+//	ConfigMap             control plane            node
 //	node-config-compute → desired configuration → node-config.yaml
-//	                      of one node at a time   hash, or the reason for a rejection
+//	                      of one node at a time
+//	                      condition             ← hash of the applied configuration, or
+//	                                              the reason why the node rejected it
 //
 // HashAnnotation and the names of the project, the ConfigMaps and their key are the same as in
 // OpenShift 3.

@@ -15,20 +15,20 @@ func specialNetworks() []netip.Prefix {
 		"0.0.0.0/8",          // this host
 		"127.0.0.0/8",        // loopback
 		"169.254.0.0/16",     // link-local, with the metadata service of most clouds
-		"192.0.0.0/24",       // protocol assignments, with the metadata service of a cloud
+		"192.0.0.0/24",       // protocol assignments, with Oracle Cloud's metadata service
 		"192.88.99.0/24",     // relays of 6to4
 		"224.0.0.0/4",        // multicast
 		"240.0.0.0/4",        // reserved, and broadcast
-		"100.100.100.200/32", // metadata service of a cloud, in the shared address space
-		"168.63.129.16/32",   // the host agent of a cloud, at a public address
+		"100.100.100.200/32", // Alibaba Cloud's metadata service
+		"168.63.129.16/32",   // Azure's host agent, which has a public address
 		"::/128",             // this host
 		"::1/128",            // loopback
 		"64:ff9b:1::/48",     // translation to IPv4 in a private network
 		"100::/64",           // discard-only
 		"fe80::/10",          // link-local
 		"fec0::/10",          // site-local
-		"fd00:ec2::254/128",  // metadata service of a cloud
-		"fd20:ce::254/128",   // metadata service of a cloud
+		"fd00:ec2::254/128",  // AWS metadata service
+		"fd20:ce::254/128",   // Google Cloud metadata service
 		"ff00::/8",           // multicast
 	} {
 		networks = append(networks, netip.MustParsePrefix(text))

@@ -132,7 +132,7 @@ func (t *Throttle) Try(user, address string) (end func(failed, right bool), err 
 }
 
 // accountOf returns the same text for all spellings of a user name, because directories ignore
-// case, extra spaces and a character's encoding form.
+// case, extra spaces and differences in Unicode normalization.
 func accountOf(user string) string {
 	user = norm.NFKC.String(user[:min(len(user), maxKeyBytes)])
 	return strings.Join(strings.Fields(strings.ToLower(user)), " ")

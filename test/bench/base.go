@@ -67,8 +67,8 @@ func eachRound(rounds []round, value func([]round) float64) (values []float64) {
 }
 
 // verdict compares a program's rounds with the base's rounds. Two programs with the same
-// distribution can have disjoint ranges by chance. With five rounds each, this happens in one of
-// 126 comparisons, and with three rounds each, in one of ten.
+// distribution can have disjoint ranges by chance. With five rounds each, this happens in one in
+// 126 comparisons, and with three rounds each, in one in ten.
 func verdict(rounds, base []float64) string {
 	switch {
 	case slices.Max(rounds) < slices.Min(base):

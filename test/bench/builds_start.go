@@ -144,7 +144,7 @@ func (y *buildFixture) await(ctx context.Context, do func() error, isWanted func
 	}
 }
 
-// configure creates a build configuration whose Dockerfile contains only the base image.
+// configure creates a build configuration whose Dockerfile has only a FROM instruction.
 func (y *buildFixture) configure(ctx context.Context, name string, triggers ...buildv1.BuildTriggerPolicy) error {
 	config, dockerfile := &buildv1.BuildConfig{ObjectMeta: metav1.ObjectMeta{Name: name}}, "FROM scratch"
 	config.Spec.Source.Dockerfile, config.Spec.Triggers = &dockerfile, triggers

@@ -107,8 +107,8 @@ func churn(c *kit.Cluster, name string) {
 // sample is a measurement of memory, after a number of hours.
 type sample struct{ hours, bytes float64 }
 
-// slope fits a line to the samples with the method of least squares. It returns the line's growth
-// per day, in percent of the samples' mean, and the standard error in the same unit.
+// slope fits a line to the samples by least squares. It returns the line's growth per day, as a
+// percentage of the samples' mean, and the standard error in the same unit.
 func slope(samples []sample) (percent, deviation float64) {
 	var hours, bytes float64
 	for _, s := range samples {

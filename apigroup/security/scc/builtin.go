@@ -26,7 +26,8 @@ func BuiltIn(infrastructure string) []*Constraints {
 	}
 }
 
-// base returns the strictest constraint. The other constraints are based on it and allow more.
+// base returns a constraint with the settings of restricted, which is the strictest. The other
+// constraints are based on it and allow more.
 func base(name, description string) *Constraints {
 	c := &Constraints{
 		TypeMeta: metav1.TypeMeta{APIVersion: securityv1.GroupVersion.String(), Kind: "SecurityContextConstraints"},

@@ -1,5 +1,6 @@
-// Package scc evaluates security context constraints. It is stateless and does not use a client.
-// The admission plugins and the review APIs share it.
+// Package scc defines the constraints of a new cluster (BuiltIn) and evaluates security context
+// constraints. It is stateless and does not use a client. The admission plugins and the review APIs
+// share it.
 //
 // Decide evaluates constraints in the order of Sort. Each constraint first completes the fields
 // that the pod does not set (complete.go), and then checks every field of the result (check.go).

@@ -121,7 +121,7 @@ func listenAddress(urls string) (string, error) {
 	return u.Host, nil
 }
 
-// remedyOf returns the remedy for an environment variable.
+// remedyOf returns what an administrator does instead of setting an environment variable.
 func remedyOf(name string) string {
 	for _, replaced := range replacedVariables {
 		if strings.HasPrefix(name, replaced.prefix) {

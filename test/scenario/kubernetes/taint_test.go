@@ -129,8 +129,9 @@ func TestNoExecuteEvictsIntolerantPods(t *testing.T) {
 	waitEvent(c, c.Namespace, "lucky", "TaintManagerEviction", "Cancelling deletion of Pod")
 }
 
-// TestProjectAddsTolerationsToPods dedicates a node to a project's users with the guide's taint.
-// The PodTolerationRestriction admission plugin adds the project's tolerations to its pods.
+// TestProjectAddsTolerationsToPods dedicates a node to a project's users with the taint from the
+// administration guide. The PodTolerationRestriction admission plugin adds the project's
+// tolerations to its pods.
 func TestProjectAddsTolerationsToPods(t *testing.T) {
 	c := kit.Shared(t)
 	addNode(t, c, "dedicated", map[string]string{"dedicated": "groupName"})
