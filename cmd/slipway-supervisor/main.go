@@ -25,7 +25,7 @@ import (
 func main() {
 	log.SetOutput(redact.Writer(os.Stderr))
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "slipway-supervisor: it needs the file of its plan; to start a host, run: slipway run")
+		fmt.Fprintln(os.Stderr, "slipway-supervisor: the first argument must be a plan file; to start a host, run: slipway run")
 		os.Exit(2)
 	}
 	if err := run(os.Args[1]); err != nil {
@@ -59,7 +59,7 @@ func run(file string) error {
 		current := hostaddr.Addresses{First: p.Address, Second: p.SecondAddress, DualStack: p.DualStack}
 		next, changed := hostaddr.Wait(addressCtx, current, p.NodeIP, p.IgnoredDevices...)
 		if moved = changed; moved {
-			slog.Warn("the machine's address has changed; all processes restart", "old", current, "new", next)
+			slog.Warn("the host's address changed; restarting all processes", "old", current, "new", next)
 			cancel()
 		}
 	})

@@ -23,8 +23,9 @@ func backupCommand(opts *options) *cobra.Command {
 		Use:   "backup FILE|DIRECTORY",
 		Short: "Save a backup that an empty host can restore to replace this one",
 		Long: "Save a backup that an empty host can restore to replace this one. The archive has mode 0600. It contains the configuration, the files\n" +
-			"that the configuration names, such as password files, the certificates and keys, and on a master a snapshot of etcd, which must\n" +
-			"run. With --images, it also contains the images of the registry. In a directory, the file's name contains the host and the time.\n\n" +
+			"that the configuration names, such as password files, and the certificates and keys. On a master, it also contains a snapshot of\n" +
+			"etcd, which must be running. With --images, it also contains the images of the registry. If the argument is a directory, the command\n" +
+			"names the file after the host and the time.\n\n" +
 			"The archive contains all keys and secrets of the cluster. It does not contain volumes.",
 		Example: "  slipway backup /backup\n  slipway backup --images /backup/master.tar.gz",
 		GroupID: "host",
@@ -76,7 +77,7 @@ func saveBackup(cmd *cobra.Command, opts *options, h *host.Host, path string, im
 	replaced := map[string]string{}
 	if !h.Joined() {
 		if _, err := supervisorStatus(cmd.Context(), h); errors.Is(err, errNotRunning) {
-			return "", fmt.Errorf("write backup: %w; for a snapshot of etcd, the host must run", err)
+			return "", fmt.Errorf("write backup: %w; the backup contains a snapshot of etcd, which must be running", err)
 		}
 		client, err := etcdClient(opts)
 		if err != nil {
@@ -96,8 +97,8 @@ func restoreCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Restore a backup on an empty host",
-		Long: "Restore a backup of `slipway backup` on an empty host. The host gets the same certificate authorities, keys, users and\n" +
-			"objects. It must have the same name, and the same version of Slipway as the backup or a newer one. Afterwards, run\n" +
+		Long: "Restore a backup from `slipway backup` on an empty host. The host gets the same certificate authorities, keys, users and\n" +
+			"objects. It must have the same name, and the Slipway version of the backup or a newer one. Afterwards, run\n" +
 			"`slipway up`. If the command is interrupted, repeat it.",
 		GroupID: "host",
 		Args:    cobra.ExactArgs(1),

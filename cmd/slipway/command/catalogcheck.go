@@ -40,7 +40,7 @@ func catalogCheckCommand() *cobra.Command {
 		Use:   "check URL",
 		Short: "Check whether a broker follows the Open Service Broker API",
 		Long: "Check whether a broker follows the rules of the Open Service Broker API, version " + conformance.Version + ". The command needs\n" +
-			"no cluster. Without --service, it creates nothing. With --service, it orders an instance, changes its plan if\n" +
+			"no cluster. Without --service, it creates nothing. With --service, it provisions an instance, changes its plan if\n" +
 			"the service allows it, binds it if it is bindable, and deletes both.\n\n" +
 			"The exit status is 1 if the broker violates a rule.",
 		Example: "  slipway catalog check https://broker.example.com --username admin --password-file password\n" +
@@ -58,11 +58,11 @@ func catalogCheckCommand() *cobra.Command {
 	flags.StringVar(&check.username, "username", "", "user name for the broker")
 	flags.StringVar(&check.passwordFile, "password-file", "", "file with the password of the user")
 	flags.StringVar(&check.tokenFile, "token-file", "", "file with a bearer token")
-	flags.StringVar(&check.caFile, "ca-file", "", "file with the certificate authorities that verify the broker")
-	flags.StringVar(&check.Service, "service", "", "name of the service to order an instance of")
+	flags.StringVar(&check.caFile, "ca-file", "", "file with the certificate authorities to verify the broker's certificate")
+	flags.StringVar(&check.Service, "service", "", "name of a service to provision an instance of")
 	flags.StringVar(&check.Plan, "plan", "", "name of a plan of the service (default: the first)")
-	flags.StringVar(&check.parameters, "parameters", "", "parameters of the order, as a JSON object")
-	flags.StringVar(&check.namespace, "namespace", "default", "project for the ordered instance")
+	flags.StringVar(&check.parameters, "parameters", "", "parameters of the instance, as a JSON object")
+	flags.StringVar(&check.namespace, "namespace", "default", "project of the instance")
 	flags.DurationVar(&check.Timeout, "timeout", 10*time.Minute, "deadline for each asynchronous operation")
 	command.MarkFlagsRequiredTogether("username", "password-file")
 	command.MarkFlagsMutuallyExclusive("username", "token-file")
@@ -107,7 +107,7 @@ func (c *catalogCheck) complete() error {
 		return nil
 	}
 	if err := json.Unmarshal([]byte(c.parameters), &c.Parameters); err != nil {
-		return fmt.Errorf("read --parameters: %w", err)
+		return fmt.Errorf("parse --parameters: %w", err)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func catalogTestCommand(opts *options) *cobra.Command {
 			}
 			if parameters != "" {
 				if err := json.Unmarshal([]byte(parameters), &trial.Parameters); err != nil {
-					return fmt.Errorf("read --parameters: %w", err)
+					return fmt.Errorf("parse --parameters: %w", err)
 				}
 			}
 			trial.Options = h.AnsibleOptions()

@@ -14,7 +14,7 @@ func certificatesCommand(opts *options) *cobra.Command {
 		Long: `Replace the keys and certificates of this host while it runs, for instance because a key was copied. The platform's servers and clients
 load the new ones within five minutes. Requests are not interrupted.
 
-Authorities, the key that signs service account tokens, and certificates that you configured are not replaced. Previous certificates are
+Authorities, the key that signs service account tokens, and certificates that you configured are not replaced. Previous certificates remain
 valid until they expire: they are not revoked.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -60,7 +60,7 @@ type hostState struct {
 // printCluster prints the state of all hosts. It returns errNotReady if any of them has a problem.
 func printCluster(cmd *cobra.Command, h *host.Host, output string) error {
 	if h.Joined() {
-		return errors.New("--cluster works on masters; this host is only a node")
+		return errors.New("this host is only a node; run `slipway status --cluster` on a master")
 	}
 	config, err := h.AdminClient()
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *hostState) probe(ctx context.Context, url string, mustServe bool) error
 		difference := date.Sub(start).Round(time.Second)
 		s.ClockDifference = difference.String()
 		if difference.Abs() > maxClockDifference {
-			return fmt.Errorf("its clock differs by %s; set it", difference)
+			return fmt.Errorf("its clock differs from this host's clock by %s; synchronize both clocks", difference)
 		}
 	}
 	switch {
@@ -205,7 +205,7 @@ func (c *clusterState) write(out io.Writer) error {
 	}
 	for _, h := range c.Hosts {
 		for _, part := range h.NotReady {
-			fmt.Fprintf(out, "%s: the component %s is %s since %s. %s\n", h.Name, part.Name, part.State, part.Since.Format(time.DateTime), part.Note)
+			fmt.Fprintf(out, "%s: the component %s has been %s since %s. %s\n", h.Name, part.Name, part.State, part.Since.Format(time.DateTime), part.Note)
 		}
 	}
 	table = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

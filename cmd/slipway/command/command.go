@@ -44,7 +44,7 @@ func (o *options) loadInvalid(out io.Writer) (*host.Host, error) {
 		return nil, fmt.Errorf("%w: %w", errNotRoot, err)
 	}
 	if err != nil {
-		fmt.Fprintf(out, "The configuration cannot be used for a start:\n%v\n\n", err)
+		fmt.Fprintf(out, "Slipway cannot start with this configuration:\n%v\n\n", err)
 	}
 	return host.New(c, o.file)
 }
@@ -72,7 +72,7 @@ func New(clients ...*cobra.Command) *cobra.Command {
 	)
 	for _, verb := range verbs(opts) {
 		flags := verb.PersistentFlags()
-		flags.StringVar(&opts.dataDir, "data-dir", dataDir, "directory of all data of this host (environment: SLIPWAY_DATA_DIR)")
+		flags.StringVar(&opts.dataDir, "data-dir", dataDir, "directory for all data of this host (environment: SLIPWAY_DATA_DIR)")
 		flags.StringVar(&opts.file, "config", "", "configuration file to use instead of the files in the data directory (MasterConfig, NodeConfig or both)")
 		root.AddCommand(verb)
 	}

@@ -22,10 +22,10 @@ import (
 func csiCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "csi",
-		Short: "Serve CSI drivers: replace the helper containers of a driver with one process",
+		Short: "Serve CSI drivers: replace the sidecar containers of a driver with one process",
 		Long: "Serve CSI drivers instead of external-provisioner, external-attacher, external-resizer, external-snapshotter,\n" +
-			"node-driver-registrar and livenessprobe: one process for any number of drivers. It requests each driver's capabilities over\n" +
-			"its socket and uses them, waits for missing drivers, and needs no configuration.\n" +
+			"node-driver-registrar and livenessprobe: one process for any number of drivers. It gets each driver's capabilities through\n" +
+			"its socket, waits for drivers that do not run yet, and needs no configuration.\n" +
 			"It runs on any Kubernetes cluster, in a pod or with a kubeconfig.",
 		GroupID: "host",
 	}
@@ -44,7 +44,7 @@ type csiFlags struct {
 func (f *csiFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.addresses, "csi-address", nil, "socket of a driver, such as unix:///csi/csi.sock; can be repeated")
 	flags.DurationVar(&f.timeout, "timeout", 30*time.Second, "deadline for each driver call")
-	flags.StringVar(&f.httpServer, "http-endpoint", "", "address for /metrics and /healthz, such as :9808; empty for none")
+	flags.StringVar(&f.httpServer, "http-endpoint", "", "address for /metrics and /healthz, such as :9808; if empty, they are not served")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster; the default is the pod's service account")
 }
 

@@ -53,7 +53,7 @@ func csiControllerCommand() *cobra.Command {
 	set := command.Flags()
 	flags.add(set)
 	hostname, _ := os.Hostname()
-	set.BoolVar(&elect, "leader-election", false, "elect a leader with a Lease; of several instances, only the leader acts")
+	set.BoolVar(&elect, "leader-election", false, "elect a leader with a Lease; if several instances run, only the leader is active")
 	set.StringVar(&lease.Namespace, "leader-election-namespace", "kube-system", "namespace of the Lease")
 	set.StringVar(&lease.Name, "leader-election-lease", "slipway-csi", "name of the Lease; instances that serve other drivers need a different name")
 	set.StringVar(&lease.Identity, "leader-election-identity", hostname, "name of this instance")
@@ -66,15 +66,15 @@ func csiControllerCommand() *cobra.Command {
 // addCSIOptions adds the flags of all features. No flag is required. `slipway csi controller` uses
 // only the features that the driver supports.
 func addCSIOptions(set *pflag.FlagSet, o *csi.Options) {
-	set.IntVar(&o.Attach.Workers, "attach-workers", 10, "maximum number of concurrent attachments, and of detachments")
+	set.IntVar(&o.Attach.Workers, "attach-workers", 10, "maximum number of volumes that are attached concurrently, and of volumes that are detached concurrently")
 	set.DurationVar(&o.Attach.VerifyInterval, "attach-verify-interval", time.Minute, "time between comparisons of attachments with the volumes that the driver lists as attached")
-	set.DurationVar(&o.Attach.FinalizerDelay, "attach-linger", 5*time.Minute, "time for which a PersistentVolume keeps its finalizer after its last attachment")
+	set.DurationVar(&o.Attach.FinalizerDelay, "attach-linger", 5*time.Minute, "how long a PersistentVolume keeps its finalizer after its last detachment")
 	set.IntVar(&o.Provision.Workers, "provision-workers", 100, "maximum number of volumes that are created concurrently, and of volumes that are deleted concurrently")
-	set.StringVar(&o.Provision.FSType, "default-fstype", "", "file system for StorageClasses that set none; the default is the driver's choice")
+	set.StringVar(&o.Provision.FSType, "default-fstype", "", "file system for StorageClasses that specify none; by default, the driver chooses one")
 	set.BoolVar(&o.Provision.ExtraMetadata, "extra-create-metadata", false, "pass the names of the claim and the PersistentVolume to the driver")
 	set.BoolVar(&o.Provision.Strict, "strict-topology", false, "pass only the topology of the selected node to the driver")
 	set.BoolVar(&o.Provision.NoSpread, "no-statefulset-spread", false, "do not spread a StatefulSet's volumes across the topology")
-	set.StringVar(&o.Capacity.Namespace, "capacity-namespace", "kube-system", "namespace for CSIStorageCapacity objects; empty does not track capacity")
+	set.StringVar(&o.Capacity.Namespace, "capacity-namespace", "kube-system", "namespace for CSIStorageCapacity objects; if empty, capacity is not tracked")
 	set.DurationVar(&o.Capacity.Interval, "capacity-interval", time.Minute, "time between requests for the driver's capacity")
 	set.IntVar(&o.Snapshot.Workers, "snapshot-workers", 10, "maximum number of snapshots that are processed concurrently")
 	set.DurationVar(&o.Snapshot.Poll, "snapshot-poll-interval", time.Second, "delay before the first check of a snapshot that is not ready")
@@ -114,9 +114,9 @@ func (c *csiObject) add(set *pflag.FlagSet) {
 
 // addFields adds the flags that set the fields of the CSIDriver object.
 func (c *csiObject) addFields(set *pflag.FlagSet) {
-	set.BoolVar(&c.podInfo, "driver-pod-info", false, "pass the pod of a mount to the driver")
-	set.StringVar(&c.fsGroup, "driver-fs-group-policy", string(storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy), "whether the files' group becomes the pod's fsGroup: File, None or ReadWriteOnceWithFSType")
-	set.StringSliceVar(&c.lifecycles, "driver-lifecycle-modes", []string{string(storagev1.VolumeLifecyclePersistent)}, "kinds of volumes: Persistent, Ephemeral")
+	set.BoolVar(&c.podInfo, "driver-pod-info", false, "pass information about the pod, such as its name, to the driver when a volume is published")
+	set.StringVar(&c.fsGroup, "driver-fs-group-policy", string(storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy), "when to change the group of a volume's files to the pod's fsGroup: File, None or ReadWriteOnceWithFSType")
+	set.StringSliceVar(&c.lifecycles, "driver-lifecycle-modes", []string{string(storagev1.VolumeLifecyclePersistent)}, "kinds of volumes that the driver supports: Persistent, Ephemeral")
 }
 
 // spec returns the spec of the CSIDriver object, or nil if the flags do not enable the object.
@@ -134,7 +134,7 @@ func (c *csiObject) fields(hasCapacity bool) (*storagev1.CSIDriverSpec, error) {
 	policy := storagev1.FSGroupPolicy(c.fsGroup)
 	policies := []storagev1.FSGroupPolicy{storagev1.FileFSGroupPolicy, storagev1.NoneFSGroupPolicy, storagev1.ReadWriteOnceWithFSTypeFSGroupPolicy}
 	if !slices.Contains(policies, policy) {
-		return nil, fmt.Errorf("use --driver-fs-group-policy %q: must be one of %q", policy, policies)
+		return nil, fmt.Errorf("parse --driver-fs-group-policy %q: must be one of %q", policy, policies)
 	}
 	spec := &storagev1.CSIDriverSpec{PodInfoOnMount: &c.podInfo, FSGroupPolicy: &policy}
 	for _, mode := range c.lifecycles {
@@ -142,7 +142,7 @@ func (c *csiObject) fields(hasCapacity bool) (*storagev1.CSIDriverSpec, error) {
 		case storagev1.VolumeLifecyclePersistent, storagev1.VolumeLifecycleEphemeral:
 			spec.VolumeLifecycleModes = append(spec.VolumeLifecycleModes, mode)
 		default:
-			return nil, fmt.Errorf("use --driver-lifecycle-modes %q: must be Persistent or Ephemeral", mode)
+			return nil, fmt.Errorf("parse --driver-lifecycle-modes %q: must be Persistent or Ephemeral", mode)
 		}
 	}
 	if !hasCapacity {

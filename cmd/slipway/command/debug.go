@@ -15,7 +15,7 @@ import (
 func debugCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:     "debug",
-		Short:   "Find out where a process spends time and memory",
+		Short:   "Find out where a process spends CPU time and memory",
 		GroupID: "look",
 	}
 	command.AddCommand(debugProfileCommand(opts))
@@ -28,7 +28,7 @@ func debugProfileCommand(opts *options) *cobra.Command {
 		Use:   "profile COMPONENT|PROCESS",
 		Short: "Save a Go profile of a process",
 		Long: "Save a Go profile of a process: its heap, goroutines or CPU time. The components of a process share one profile.\n" +
-			"Read the file with `go tool pprof`. Profiles contain names of functions, not data. Only root can read them.\n\n" +
+			"Read the file with `go tool pprof`. Profiles contain names of functions, not data. Only root can read the file.\n\n" +
 			"Without -o, the profile is printed as text.",
 		Example: "  slipway debug profile control-plane -o /tmp/heap\n" +
 			"  slipway debug profile node --type goroutine\n" +

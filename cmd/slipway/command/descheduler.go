@@ -24,8 +24,8 @@ func NewDescheduler() *cobra.Command {
 	var dryRun bool
 	command := &cobra.Command{
 		Use:   "descheduler --policy-config-file FILE",
-		Short: "Run one round of evicting pods that fit better on other nodes",
-		Long: "Run one round of evicting pods that fit better on other nodes. The policy is a DeschedulerPolicy of OpenShift 3.11\n" +
+		Short: "Evict pods that fit better on other nodes, once",
+		Long: "Evict pods that fit better on other nodes, once. The policy is a DeschedulerPolicy of OpenShift 3.11\n" +
 			"(descheduler/v1alpha1) or of Kubernetes (descheduler/v1alpha2). The command runs in a pod of the image\n" +
 			"localhost/slipway-descheduler, or with a kubeconfig. To evict pods regularly, set slipway.descheduler in master-config.yaml.",
 		GroupID:       "host",
@@ -34,7 +34,7 @@ func NewDescheduler() *cobra.Command {
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if policyFile == "" {
-				return errors.New("--policy-config-file is missing")
+				return errors.New("--policy-config-file is required")
 			}
 			policy, err := descheduler.ReadPolicy(policyFile)
 			if err != nil {

@@ -21,13 +21,14 @@ func encryptionCommand(opts *options) *cobra.Command {
 	rotate := &cobra.Command{
 		Use:   "rotate",
 		Short: "Add a key and use it for encryption",
-		Long: `Add a key and use it for encryption. The API server reads it within a minute. The control plane then stores all objects with secrets again, in the
-background. This is complete when both commands print the same checksum:
+		Long: `Add a key and use it for encryption. The API server reads it within a minute. The control plane then rewrites all objects with secrets in the
+background. All objects are rewritten when both commands print the same checksum:
 
   slipway oc get configmap slipway-encryption -n kube-system -o jsonpath={.data.version}
   sha256sum <data>/pki/encryption.yaml
 
-The file still contains the old keys. Keep them while you have backups that need them. To revoke a stolen key, then remove it from the file on all masters.
+The file still contains the old keys. Keep them while you have backups that need them. To revoke a stolen key, wait until all objects
+are rewritten, and then remove it from the file on all masters.
 
 With several masters, all of them must run. The command copies the key to them, waits until their API servers can decrypt with it, and then lets them encrypt
 with it. This takes about a minute.`,
@@ -86,7 +87,7 @@ func rotateOnAll(ctx context.Context, h *host.Host) error {
 			return loaded, nil
 		})
 		if err != nil {
-			return errors.Join(fmt.Errorf("the API server %s has not read the new key after %s; no master encrypts with it yet; repeat the command when all masters run", server.Host, loadTimeout), lastErr)
+			return errors.Join(fmt.Errorf("the API server %s did not load the new key within %s, so no master encrypts with it yet; make sure that all masters run, and repeat the command", server.Host, loadTimeout), lastErr)
 		}
 	}
 	return files.Change(ctx, host.EncryptionFile, func() error { return key.Use(h.PKIDir()) })
@@ -106,7 +107,7 @@ func allServers(ctx context.Context, h *host.Host, config *rest.Config) ([]*rest
 		return nil, err
 	}
 	if len(servers) != len(members) {
-		return nil, fmt.Errorf("%d of %d masters serve: start the others, or remove them with `oc delete node`; see `slipway status --cluster`", len(servers), len(members))
+		return nil, fmt.Errorf("only %d of %d masters are serving requests; start the others, or remove them with `oc delete node`; see `slipway status --cluster`", len(servers), len(members))
 	}
 	return servers, nil
 }

@@ -36,8 +36,8 @@ func etcdCommand(opts *options) *cobra.Command {
 			RunE: func(cmd *cobra.Command, args []string) error { return removeMember(cmd, opts, args[0]) },
 		},
 		&cobra.Command{
-			Use: "defrag", Short: "Release the unused space in the database files to the disk, one member after the other", Args: cobra.NoArgs,
-			Long: "Release the unused space in the database files to the disk, one member after the other. The member serves no requests during this time.",
+			Use: "defrag", Short: "Return unused space in the database files to the disk, one member after the other", Args: cobra.NoArgs,
+			Long: "Return unused space in the database files to the disk, one member after the other. A member serves no requests while it is defragmented.",
 			RunE: func(cmd *cobra.Command, _ []string) error { return defragment(cmd, opts) },
 		},
 		snapshotCommand(opts),

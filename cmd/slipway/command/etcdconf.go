@@ -32,7 +32,7 @@ func etcdConfCommand() *cobra.Command {
 			defer file.Close()
 			variables, err := readVariables(file)
 			if err != nil {
-				return fmt.Errorf("read etcd.conf %q: %w", args[0], err)
+				return fmt.Errorf("parse etcd.conf %q: %w", args[0], err)
 			}
 			return printEtcdConf(cmd.OutOrStdout(), variables)
 		},
@@ -61,19 +61,19 @@ func readVariables(in io.Reader) (map[string]string, error) {
 // settings that replace the variables.
 var replacedVariables = []struct{ prefix, remedy string }{
 	{"ETCD_NAME", "a member has the name of its node: nodeName in node-config.yaml"},
-	{"ETCD_INITIAL_", "members find each other: slipway token create --role master, then slipway up --join"},
+	{"ETCD_INITIAL_", "not needed, because new members join with: slipway token create --role master, then slipway up --join"},
 	{"ETCD_ADVERTISE_", "a member advertises the address of its host: nodeIP in node-config.yaml"},
-	{"ETCD_DISCOVERY", "members find each other: slipway token create --role master, then slipway up --join"},
+	{"ETCD_DISCOVERY", "not needed, because new members join with: slipway token create --role master, then slipway up --join"},
 	{"ETCD_CERT_FILE", "Slipway issues the certificates of etcd"},
 	{"ETCD_KEY_FILE", "Slipway issues the certificates of etcd"},
 	{"ETCD_CA_FILE", "Slipway issues the certificates of etcd"},
 	{"ETCD_TRUSTED_CA_FILE", "Slipway issues the certificates of etcd"},
-	{"ETCD_CLIENT_CERT_AUTH", "clients always need a certificate of the cluster"},
-	{"ETCD_PEER_", "Slipway issues the certificates of etcd, and peers always need one"},
+	{"ETCD_CLIENT_CERT_AUTH", "not needed, because clients always need a certificate of the cluster"},
+	{"ETCD_PEER_", "Slipway issues the certificates of etcd, and members always need one"},
 	{"ETCD_FORCE_NEW_CLUSTER", "use `slipway etcd reset`"},
-	{"ETCD_HEARTBEAT_INTERVAL", "fixed, for masters that are milliseconds apart"},
-	{"ETCD_ELECTION_TIMEOUT", "fixed, for masters that are milliseconds apart"},
-	{"ETCD_QUOTA_BACKEND_BYTES", "fixed at 8 GiB; users can fill 80 % of 2 GiB"},
+	{"ETCD_HEARTBEAT_INTERVAL", "fixed, for masters with a network latency of a few milliseconds"},
+	{"ETCD_ELECTION_TIMEOUT", "fixed, for masters with a network latency of a few milliseconds"},
+	{"ETCD_QUOTA_BACKEND_BYTES", "fixed at 8 GiB"},
 	{"ETCD_SNAPSHOT_COUNT", "fixed"},
 	{"ETCD_AUTO_COMPACTION", "previous revisions are removed after five minutes"},
 }
@@ -116,7 +116,7 @@ func listenAddress(urls string) (string, error) {
 	first, _, _ := strings.Cut(urls, ",")
 	u, err := url.Parse(strings.TrimSpace(first))
 	if err != nil || u.Scheme != "https" || u.Port() == "" {
-		return "", errors.New("it must begin with a URL such as https://192.0.2.1:2379; etcd serves TLS only")
+		return "", errors.New("must begin with a URL such as https://192.0.2.1:2379; etcd serves TLS only")
 	}
 	return u.Host, nil
 }

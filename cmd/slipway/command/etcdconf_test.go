@@ -35,10 +35,10 @@ func TestEtcdConfBecomesMasterConfig(t *testing.T) {
   peerAddress: 192.0.2.11:2380
   storageDirectory: /var/lib/etcd/
 # ETCD_DEBUG: has no counterpart
-# ETCD_INITIAL_CLUSTER: members find each other: slipway token create --role master, then slipway up --join
-# ETCD_INITIAL_CLUSTER_STATE: members find each other: slipway token create --role master, then slipway up --join
+# ETCD_INITIAL_CLUSTER: not needed, because new members join with: slipway token create --role master, then slipway up --join
+# ETCD_INITIAL_CLUSTER_STATE: not needed, because new members join with: slipway token create --role master, then slipway up --join
 # ETCD_NAME: a member has the name of its node: nodeName in node-config.yaml
-# ETCD_PEER_CERT_FILE: Slipway issues the certificates of etcd, and peers always need one
+# ETCD_PEER_CERT_FILE: Slipway issues the certificates of etcd, and members always need one
 `
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &out, want)

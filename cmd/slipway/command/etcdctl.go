@@ -60,16 +60,16 @@ var formerFlags = map[string]string{
 // formerCommands maps the removed commands of API version 2 to their remedies.
 var formerCommands = map[string]string{
 	"backup": "use `slipway etcd snapshot save`",
-	"ls":     "the store of version 2 is empty; use `get --prefix --keys-only`",
-	"mk":     "the store of version 2 is empty; use `put`",
-	"set":    "the store of version 2 is empty; use `put`",
-	"rm":     "the store of version 2 is empty; use `del`",
+	"ls":     "etcd has no data of version 2; use `get --prefix --keys-only`",
+	"mk":     "etcd has no data of version 2; use `put`",
+	"set":    "etcd has no data of version 2; use `put`",
+	"rm":     "etcd has no data of version 2; use `del`",
 }
 
 // etcdctlArguments converts arguments for API version 2 or 3 to arguments for the current etcdctl.
 func etcdctlArguments(args []string, api string) ([]string, error) {
 	if api != "" && api != "3" && api != "2" {
-		return nil, fmt.Errorf("ETCDCTL_API=%s is unknown; unset it", api)
+		return nil, fmt.Errorf("unknown API version ETCDCTL_API=%s; unset the variable", api)
 	}
 	var flags, words []string
 	for i := 0; i < len(args); i++ {
@@ -97,13 +97,13 @@ func etcdctlWords(words []string) ([]string, error) {
 		return words, nil
 	}
 	if remedy, former := formerCommands[words[0]]; former {
-		return nil, fmt.Errorf("the command %q is of API version 2: %s", words[0], remedy)
+		return nil, fmt.Errorf("the command %q belongs to API version 2: %s", words[0], remedy)
 	}
 	if words[0] == "cluster-health" {
 		return append([]string{"endpoint", "health", "--cluster"}, words[1:]...), nil
 	}
 	if len(words) > 1 && words[0] == "snapshot" && words[1] == "restore" {
-		return nil, errors.New("use `slipway etcd snapshot restore`, on a host where Slipway is stopped")
+		return nil, errors.New("`etcdctl snapshot restore` is not supported; stop Slipway on this host, and use `slipway etcd snapshot restore`")
 	}
 	isMember := len(words) == 4 && words[0] == "member" && slices.Contains([]string{"add", "update"}, words[1])
 	if isMember && strings.Contains(words[3], "://") {

@@ -58,7 +58,7 @@ func memberSettings(name, peer string, members []etcdmember.Member) string {
 func etcdUpdateCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "update NAME PEER-URL", Short: "Change the address at which the other members reach a member", Args: cobra.ExactArgs(2),
-		Long: "Change the address at which the other members reach a member, for instance before the host of a master gets another address. A\n" +
+		Long: "Change the address at which the other members reach a member, for instance before you change the address of a master's host. A\n" +
 			"master that starts with another address publishes it itself, if the other members have a majority.",
 		Example: "  slipway etcd update master-3 https://192.0.2.23:2380",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -92,7 +92,7 @@ func removeMember(cmd *cobra.Command, opts *options, name string) error {
 func peerURL(text string) (string, error) {
 	parsed, err := url.Parse(text)
 	if err != nil || parsed.Scheme != "https" || parsed.Port() == "" || parsed.Path != "" {
-		return "", fmt.Errorf("read address %q of a member: use https://HOST:PORT", text)
+		return "", fmt.Errorf("parse member address %q: must be https://HOST:PORT", text)
 	}
 	return text, nil
 }

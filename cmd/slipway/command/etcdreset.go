@@ -47,8 +47,8 @@ func resetCommand(opts *options) *cobra.Command {
 			return resetEtcd(cmd.Context(), opts, h, lost, cmd.OutOrStdout())
 		},
 	}
-	command.Flags().BoolVar(&yes, "yes", false, "do not ask for a confirmation")
-	command.Flags().BoolVar(&force, "force", false, "continue alone although another member responds; first stop Slipway there")
+	command.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
+	command.Flags().BoolVar(&force, "force", false, "continue alone even if another member responds; first stop Slipway there")
 	return command
 }
 

@@ -49,8 +49,8 @@ func snapshotRestoreCommand(opts *options) *cobra.Command {
 			return nil
 		},
 	}
-	command.Flags().BoolVar(&yes, "yes", false, "do not ask for a confirmation")
-	command.Flags().BoolVar(&force, "force", false, "restore although etcd runs on another master")
+	command.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
+	command.Flags().BoolVar(&force, "force", false, "restore even if etcd runs on another master")
 	command.Flags().BoolVar(&skipHash, "skip-hash-check", false, "accept a file without a checksum, such as a copy of member/snap/db")
 	return command
 }

@@ -16,7 +16,7 @@ func etcdutlCommand(opts *options) *cobra.Command {
 		Use:   "etcdutl COMMAND",
 		Short: "Run etcd's program etcdutl on files of its database",
 		Long: "Run etcd's program etcdutl on files of its database: check a snapshot, hash or defragment the data directory of a stopped\n" +
-			"master, or write a snapshot to a new data directory. --data-dir is the directory of etcd, by default that of this master.\n" +
+			"master, or write a snapshot to a new data directory. --data-dir is the data directory of etcd, by default this master's.\n" +
 			"SLIPWAY_DATA_DIR names another data directory of Slipway. If the program is called etcdutl, it runs this command.",
 		Example:            "  slipway etcdutl snapshot status /backup/etcd.db -w table\n  slipway etcdutl defrag",
 		GroupID:            "look",

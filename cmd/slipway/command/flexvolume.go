@@ -6,8 +6,8 @@ func flexvolumeCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "flexvolume",
 		Short: "List, install, remove, call and check FlexVolume drivers of this host",
-		Long: "List, install, remove, call and check FlexVolume drivers of this host, and show their calls. The commands need no running cluster\n" +
-			"and no restart.",
+		Long: "List, install, remove, call and check FlexVolume drivers of this host, and show their calls. The commands work without a\n" +
+			"running cluster, and changes need no restart.",
 		GroupID: "host",
 	}
 	command.AddCommand(

@@ -78,8 +78,8 @@ func TestDriversAreManagedWithoutCluster(t *testing.T) {
 		{[]string{"call", "example.com/loop", "mount", "/m", `{"kubernetes.io/secret/k":"cGFzc3dvcmQ="}`}, `mount /m '{"kubernetes.io/secret/k":"[secret]="}'`, ""},
 		{[]string{"call", "example.com/absent", "init"}, "", "it is not installed"},
 		{[]string{"check", "example.com/absent"}, "", "it is not installed"},
-		{[]string{"check", "example.com/loop", "--driver", "a/b"}, "", "--driver is for a driver in a file"},
-		{[]string{"check", file, "--size", "big"}, "", `read size "big"`},
+		{[]string{"check", "example.com/loop", "--driver", "a/b"}, "", "the file does not exist; to check an installed driver, omit --driver"},
+		{[]string{"check", file, "--size", "big"}, "", `parse --size "big"`},
 		{[]string{"remove", "example.com/loop"}, "removed example.com/loop", ""},
 		{[]string{"remove", "example.com/loop"}, "", "it is not installed"},
 	}

@@ -51,7 +51,7 @@ func flexvolumeCallCommand(opts *options) *cobra.Command {
 		Use:   "call DRIVER OPERATION [ARGUMENT...]",
 		Short: "Call an installed driver once, as a node does, and print the result",
 		Long: "Call an installed driver once, with the operation's deadline, and print its arguments, its output and how the\n" +
-			"engine interprets it, without secrets. The exit code is 0 if the engine treats the call as successful, otherwise 1.\n\n" +
+			"node interprets it, without secrets. The exit code is 0 if the node treats the call as successful, otherwise 1.\n\n" +
 			"Arguments are passed unchanged. A missing JSON object is created from --volume, --options,\n" +
 			"--fs-type and --read-only. For mount, it contains a pod named \"call\".",
 		Example: "  slipway flexvolume call example.com/loop init\n" +
@@ -90,7 +90,7 @@ func flexvolumeCallCommand(opts *options) *cobra.Command {
 	flags.StringToStringVar(&volume.options, "options", nil, "options of the volume: key=value,...")
 	flags.StringVar(&volume.fsType, "fs-type", "", "file system of the volume")
 	flags.BoolVar(&volume.readOnly, "read-only", false, "make the volume read-only")
-	flags.DurationVar(&timeout, "timeout", 0, "deadline of the call instead of the operation's own")
+	flags.DurationVar(&timeout, "timeout", 0, "deadline of the call, instead of the operation's deadline")
 	return command
 }
 

@@ -69,17 +69,17 @@ func flexvolumeCheckCommand(opts *options) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&check.Driver, "driver", "", "name of a driver that is given as a file: vendor/name (default: check.example.com/<file name>)")
+	flags.StringVar(&check.Driver, "driver", "", "vendor/name for a driver in a file (default: check.example.com/<file name>)")
 	flags.StringToStringVar(&check.Options, "options", nil, "options of every volume: key=value,...")
 	flags.StringArrayVar(&check.options, "option", nil, "one option of every volume: key=value; the value may contain commas; repeatable")
 	flags.StringVar(&check.failOn, "fail-on", "wrong", "lowest result that makes the exit status 1: wrong, risk or never")
 	flags.StringToStringVar(&check.secrets, "secrets", nil, "keys and values of the volumes' secret: key=value,...")
 	flags.StringVar(&check.FSType, "fs-type", "", "file system of the volumes")
-	flags.StringVar(&check.Node, "node", "", "name of this machine for the driver (default: its host name)")
+	flags.StringVar(&check.Node, "node", "", "node name to pass to the driver (default: this machine's host name)")
 	flags.StringVar(&check.size, "size", "100Mi", "size of the volumes; volumes are expanded to twice the size if the driver supports it")
 	flags.DurationVar(&check.Timeout, "timeout", 0, "deadline for each call (default 1m)")
 	flags.IntVar(&check.Kills, "kills", 0, "number of times each operation is killed (default 10)")
-	flags.Uint64Var(&check.Seed, "seed", 0, "random seed of the moments at which calls are killed (default: random)")
+	flags.Uint64Var(&check.Seed, "seed", 0, "seed for the random times at which calls are killed (default: random)")
 	flags.StringSliceVar(&check.Only, "only", nil, "run only these groups of checks")
 	flags.StringVar(&check.junit, "junit", "", "also write the report to this file, in JUnit's format")
 	return command
@@ -88,7 +88,7 @@ func flexvolumeCheckCommand(opts *options) *cobra.Command {
 // complete validates the flags and sets the driver to check. target is a driver name or a file.
 func (c *flexvolumeCheck) complete(opts *options, target string) error {
 	if _, ok := failures()[c.failOn]; !ok {
-		return fmt.Errorf("read --fail-on %q: use wrong, risk or never", c.failOn)
+		return fmt.Errorf("parse --fail-on %q: must be wrong, risk or never", c.failOn)
 	}
 	if err := addOptions(&c.Config, c.options); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (c *flexvolumeCheck) complete(opts *options, target string) error {
 	}
 	quantity, err := resource.ParseQuantity(c.size)
 	if err != nil || quantity.Value() <= 0 {
-		return fmt.Errorf("read size %q: it must be a size such as 100Mi", c.size)
+		return fmt.Errorf("parse --size %q: must be a size such as 100Mi", c.size)
 	}
 	c.Size, c.Secrets = quantity.Value(), map[string][]byte{}
 	for key, value := range c.secrets {
@@ -143,7 +143,7 @@ func addOptions(check *conformance.Config, options []string) error {
 	for _, option := range options {
 		key, value, ok := strings.Cut(option, "=")
 		if !ok || key == "" {
-			return fmt.Errorf("read --option %q: it must have the form key=value", option)
+			return fmt.Errorf("parse --option %q: must be key=value", option)
 		}
 		if check.Options == nil {
 			check.Options = map[string]string{}
@@ -165,7 +165,7 @@ func (o *options) checkTarget(check *conformance.Config, target string) error {
 		return nil
 	}
 	if check.Driver != "" {
-		return fmt.Errorf("check %q: --driver is for a driver in a file, but the file does not exist", target)
+		return fmt.Errorf("check %q: the file does not exist; to check an installed driver, omit --driver", target)
 	}
 	h, err := o.load()
 	if err != nil {

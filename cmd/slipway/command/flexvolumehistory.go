@@ -42,7 +42,7 @@ func flexvolumeHistoryCommand(opts *options) *cobra.Command {
 			case "":
 				return printCalls(cmd.OutOrStdout(), calls)
 			}
-			return fmt.Errorf("output format %q is unknown; use json, or no -o", output)
+			return fmt.Errorf("unknown output format %q; use json, or omit -o", output)
 		},
 	}
 	command.Flags().StringVarP(&output, "output", "o", "", "output format: json")
@@ -71,7 +71,7 @@ func pastCalls(h *host.Host, subject string) ([]flexvolume.PastCall, error) {
 		return subject != "" && c.Driver != subject && !c.Concerns(subject)
 	})
 	if len(selected) == 0 && subject != "" {
-		return nil, fmt.Errorf("no calls of a FlexVolume driver or for a volume %q are recorded; `slipway flexvolume list` lists the drivers", subject)
+		return nil, fmt.Errorf("the history has no calls of a driver %q, or for a volume of this name; to list the drivers, run: slipway flexvolume list", subject)
 	}
 	return selected, nil
 }

@@ -73,7 +73,7 @@ func writeDrivers[T any](
 	list func(context.Context, *host.Host) ([]T, error), print func(io.Writer, []T) error,
 ) error {
 	if format != "" && format != "json" {
-		return fmt.Errorf("output format %q is unknown; use json, or no -o", format)
+		return fmt.Errorf("unknown output format %q; use json, or omit -o", format)
 	}
 	drivers, err := list(ctx, h)
 	if err != nil {

@@ -20,7 +20,7 @@ directory on all of them.
 
 A change applies to the next login. It does not end sessions or revoke tokens. To do this, also delete the User and its Identity.`,
 	}
-	command.PersistentFlags().StringVar(&file, "file", "", "the file; required if the configuration has no HTPasswd provider, or several")
+	command.PersistentFlags().StringVar(&file, "file", "", "password file; required unless the configuration has exactly one HTPasswd provider")
 	withFile := func(do func(cmd *cobra.Command, path string, args []string) error) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, args []string) error {
 			path, err := htpasswdFile(opts, file)
@@ -35,7 +35,7 @@ A change applies to the next login. It does not end sessions or revoke tokens. T
 			Use: "set USER", Short: "Set a user's password, and create the user if it does not exist", Args: cobra.ExactArgs(1),
 			Long: "Set a user's password. The command prompts for it on a terminal, otherwise it reads the first line of standard input.",
 			RunE: withFile(func(cmd *cobra.Command, path string, args []string) error {
-				password, err := readSecret(cmd.InOrStdin(), cmd.ErrOrStderr(), "New password of "+args[0])
+				password, err := readSecret(cmd.InOrStdin(), cmd.ErrOrStderr(), "New password for "+args[0])
 				if err != nil {
 					return err
 				}
@@ -78,7 +78,7 @@ func htpasswdFile(opts *options, flag string) (string, error) {
 	case 1:
 		return files[0], nil
 	default:
-		return "", fmt.Errorf("find htpasswd file: the configuration has several, %s; set --file", strings.Join(files, ", "))
+		return "", fmt.Errorf("find htpasswd file: the configuration has several HTPasswd identity providers, with the files %s; set --file", strings.Join(files, ", "))
 	}
 }
 

@@ -20,7 +20,7 @@ func NewHyperkube(client func(name string, args []string) error) *cobra.Command 
 		Long: "Slipway contains the components of Kubernetes, and `slipway up` starts them. This program prints the options of the kubelet.",
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return errors.Join(cmd.Help(), errors.New("name a command, such as: kubelet --help"))
+			return errors.Join(cmd.Help(), errors.New("specify a command, such as: kubelet --help"))
 		},
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}

@@ -40,8 +40,8 @@ func buildCommand(opts *options) *cobra.Command {
 		Use:   "build DIRECTORY --tag NAME",
 		Short: "Build an image from a Dockerfile that only adds files and settings to another image",
 		Long: "Build an image from a Dockerfile that runs no container (FROM, ARG, ENV, ADD, COPY,\n" +
-			"LABEL, USER, WORKDIR, EXPOSE, VOLUME, ENTRYPOINT, CMD), on a base image of this host, for the pods of this host. The command pulls nothing. Run it on\n" +
-			"each host of the cluster: the image is the same.",
+			"LABEL, USER, WORKDIR, EXPOSE, VOLUME, ENTRYPOINT, CMD), on a base image of this host, for the pods of this host. The command pulls no images. Run it on\n" +
+			"each host of the cluster: all hosts build the same image.",
 		Example: "  slipway images build --tag localhost/loop-driver:1 --build-arg BASE=localhost/slipway-tools:current --file deploy/Dockerfile .",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,8 +65,8 @@ func buildCommand(opts *options) *cobra.Command {
 		},
 	}
 	command.Flags().StringVarP(&recipe.File, "file", "f", "", "path to the Dockerfile (default: DIRECTORY/Dockerfile)")
-	command.Flags().StringVarP(&recipe.Name, "tag", "t", "", "the name of the image, such as localhost/name:1")
-	command.Flags().StringToStringVar(&recipe.Arguments, "build-arg", nil, "a value for an ARG of the Dockerfile, NAME=value")
+	command.Flags().StringVarP(&recipe.Name, "tag", "t", "", "name of the image, such as localhost/name:1")
+	command.Flags().StringToStringVar(&recipe.Arguments, "build-arg", nil, "value of an ARG of the Dockerfile, as NAME=value")
 	_ = command.MarkFlagRequired("tag")
 	return command
 }

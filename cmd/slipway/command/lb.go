@@ -40,7 +40,7 @@ func lbConfigCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "config",
 		Short: "Print the configuration of a separate HAProxy that balances connections across the masters",
-		Long: "Print the configuration of a HAProxy that balances connections across the masters' API servers. The file does not change when\n" +
+		Long: "Print a configuration for HAProxy, which balances connections across the masters' API servers. The file does not change when\n" +
 			"masters join or leave; `slipway lb run` follows these changes. On a master, the command finds all masters of the cluster.\n" +
 			"Elsewhere, name them with --master. With --output, HAProxy checks the configuration before the command replaces the file, and\n" +
 			"the command prints whether the file has changed.",
@@ -79,7 +79,7 @@ func writeBalancer(cmd *cobra.Command, opts *options, flags balancerFlags) error
 	if len(flags.masters) == 0 {
 		var err error
 		if balancer.Servers, err = clusterMasters(cmd.Context(), opts); err != nil {
-			return fmt.Errorf("find the masters: %w; or name them with --master", err)
+			return fmt.Errorf("find the masters: %w; to specify them, use --master", err)
 		}
 	}
 	text, err := balancer.Text()

@@ -56,7 +56,7 @@ func TestBalancerFileIsReplacedOnlyIfItChanges(t *testing.T) {
 }
 
 func TestBalancerWithoutMastersNamesRemedy(t *testing.T) {
-	if _, err := verbOutput(t.TempDir(), "lb", "config"); err == nil || !strings.Contains(err.Error(), "or name them with --master") {
+	if _, err := verbOutput(t.TempDir(), "lb", "config"); err == nil || !strings.Contains(err.Error(), "to specify them, use --master") {
 		t.Errorf("got %v", err)
 	}
 }

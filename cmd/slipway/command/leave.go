@@ -62,7 +62,7 @@ func leaveCommand(opts *options) *cobra.Command {
 		},
 	}
 	command.Flags().BoolVar(&force, "force", false, "remove everything on this host even if no master responds; then run `oc delete node` on a master")
-	command.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "time for the pods of this host to move")
+	command.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long to wait until the pods of this host are evicted")
 	return command
 }
 
@@ -85,7 +85,7 @@ func leaveServers(ctx context.Context, h *host.Host) ([]*rest.Config, error) {
 	}
 	votes := slices.ContainsFunc(members, func(m etcdmember.Member) bool { return !m.Learner && m.Name != h.Node.NodeName })
 	if !votes {
-		return nil, errors.New("this host is the only master with a vote in etcd: let further masters join first, see `slipway etcd members`; to remove the whole cluster, use `slipway down --purge`")
+		return nil, errors.New("this host is the only voting member of etcd; add other masters first, see `slipway etcd members`; to remove the whole cluster, use `slipway down --purge`")
 	}
 	servers, err := masters.Connections(ctx, config)
 	if err != nil {
@@ -93,7 +93,7 @@ func leaveServers(ctx context.Context, h *host.Host) ([]*rest.Config, error) {
 	}
 	servers = slices.DeleteFunc(servers, func(server *rest.Config) bool { return server.Host == config.Host })
 	if len(servers) == 0 {
-		return nil, errors.New("no other master serves the API: start another one first")
+		return nil, errors.New("no other master is serving the API; start one first")
 	}
 	return servers, nil
 }

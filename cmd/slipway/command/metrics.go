@@ -11,13 +11,13 @@ import (
 // metricsCommand returns the command that prints files for Prometheus and Grafana.
 func metricsCommand() *cobra.Command {
 	command := &cobra.Command{
-		Use: "metrics", Short: "Print files for your own Prometheus and Grafana", GroupID: "look",
-		Long: `Print files for your own Prometheus and Grafana. The template prometheus-persistent contains a Prometheus with these files.`,
+		Use: "metrics", Short: "Print configuration files for your own Prometheus and Grafana", GroupID: "look",
+		Long: `Print configuration files for your own Prometheus and Grafana. The template prometheus-persistent deploys a Prometheus with these files.`,
 	}
 	command.AddCommand(
 		scrapeConfigCommand(), rightsCommand(),
-		printCommand("rules", "Print alert rules of Prometheus", monitoring.Rules),
-		printCommand("dashboard", "Print a dashboard of Grafana in JSON", monitoring.Dashboard),
+		printCommand("rules", "Print alerting rules for Prometheus", monitoring.Rules),
+		printCommand("dashboard", "Print a Grafana dashboard as JSON", monitoring.Dashboard),
 	)
 	return command
 }
@@ -25,7 +25,7 @@ func metricsCommand() *cobra.Command {
 func scrapeConfigCommand() *cobra.Command {
 	var files monitoring.Files
 	command := &cobra.Command{
-		Use: "scrape-config --server URL", Short: "Print a configuration of Prometheus", Args: cobra.NoArgs,
+		Use: "scrape-config --server URL", Short: "Print a configuration for Prometheus", Args: cobra.NoArgs,
 		Example: "  slipway metrics scrape-config --server https://master.example.com:8443 >/etc/prometheus/prometheus.yml",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprint(cmd.OutOrStdout(), monitoring.Configuration(files))
@@ -34,9 +34,9 @@ func scrapeConfigCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&files.Server, "server", "", "URL of the API server")
-	flags.StringVar(&files.Token, "token-file", "/etc/prometheus/token", "file with the token of the account that slipway metrics rights prints")
+	flags.StringVar(&files.Token, "token-file", "/etc/prometheus/token", "file with the token of the service account from `slipway metrics rights`")
 	flags.StringVar(&files.Authority, "ca-file", "/etc/prometheus/ca.crt", "file with the cluster's certificate authority")
-	flags.StringVar(&files.Rules, "rules", "/etc/prometheus/*.rules.yml", "files with alert rules")
+	flags.StringVar(&files.Rules, "rules", "/etc/prometheus/*.rules.yml", "files with alerting rules")
 	cobra.CheckErr(command.MarkFlagRequired("server"))
 	return command
 }
@@ -44,7 +44,7 @@ func scrapeConfigCommand() *cobra.Command {
 func rightsCommand() *cobra.Command {
 	var namespace string
 	command := &cobra.Command{
-		Use: "rights", Short: "Print the service account of Prometheus and its rights", Args: cobra.NoArgs,
+		Use: "rights", Short: "Print a service account for Prometheus, with its permissions", Args: cobra.NoArgs,
 		Example: `  slipway metrics rights -n openshift-metrics | oc apply -f -
   oc serviceaccounts get-token prometheus -n openshift-metrics >/etc/prometheus/token`,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -60,13 +60,13 @@ func networkCaptureCommand(opts *options) *cobra.Command {
 func (c *packetCapture) validate() (filter capture.Filter, err error) {
 	var errs []error
 	if len(c.pods)+len(c.podFlags)+len(c.devices) == 0 {
-		errs = append(errs, errors.New("name a pod as NAMESPACE/POD, or a device of the host with --device; ip link prints the devices"))
+		errs = append(errs, errors.New("specify a pod as NAMESPACE/POD, or a device of the host with --device; to list the devices, run: ip link"))
 	}
 	if len(c.pods) > 0 && len(c.podFlags) > 0 {
-		errs = append(errs, errors.New("name pods either as arguments or with --pod"))
+		errs = append(errs, errors.New("specify pods either as arguments or with --pod, not both"))
 	}
 	if c.file == "" {
-		errs = append(errs, errors.New("name a file for the packets with --write"))
+		errs = append(errs, errors.New("specify a file for the packets with --write"))
 	}
 	if c.limit < 0 || c.duration < 0 {
 		errs = append(errs, errors.New("--count and --duration must not be negative"))

@@ -32,7 +32,7 @@ func throughputServeCommand(opts *options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve measurements until Ctrl-C",
-		Long:  "Serve measurements until Ctrl-C, one after the other. Every program that reaches the port can measure.",
+		Long:  "Serve measurements until Ctrl-C, one after the other. Any client that can reach the port can start a measurement.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := untilInterrupt(cmd.Context())
@@ -99,7 +99,7 @@ func (m *measurement) run(cmd *cobra.Command, opts *options, host string) error 
 	address := net.JoinHostPort(host, strconv.Itoa(int(m.port)))
 	dial := m.place.dial(ctx, address)
 	hint := func(err error) error {
-		return fmt.Errorf("%w; run slipway network throughput serve there, and allow connections to port %d", err, m.port)
+		return fmt.Errorf("%w; run `slipway network throughput serve` there, and allow connections to port %d", err, m.port)
 	}
 	if m.udp {
 		r, err := throughput.MeasureDatagrams(ctx, dial, m.duration, m.megabits*1e6)

@@ -32,9 +32,9 @@ const (
 func networkTraceCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "trace FROM TO [PORT]",
-		Short: "Follow a packet through the rules of this host, and print which one drops it",
-		Long: "Follow the first packet of a TCP connection through the nftables rules of this host, and print which rule decides about it. FROM\n" +
-			"and TO are pods of this host, NAMESPACE/NAME, or IP addresses, such as that of a service or of a pod of another host. The port is 80\n" +
+		Short: "Follow a packet through the rules of this host, and print the rule that drops it",
+		Long: "Follow the first packet of a TCP connection through the nftables rules of this host, and print the rule that accepts or drops it. FROM\n" +
+			"and TO are pods of this host, NAMESPACE/NAME, or IP addresses, such as the address of a service, or of a pod on another host. The port is 80\n" +
 			"by default.\n\n" +
 			"If FROM is a pod, the command sends the packet from its network. Otherwise it waits for a packet from that address. To follow a packet\n" +
 			"to a pod of another host, run the command on both hosts at the same time.",

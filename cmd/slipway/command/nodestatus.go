@@ -78,10 +78,10 @@ func nodes(ctx context.Context, client kubernetes.Interface, selector, podSelect
 // refusals returns the reasons why the scheduler does not place pods on a node.
 func refusals(node corev1.Node) []string {
 	remedies := map[corev1.NodeConditionType]string{
-		corev1.NodeDiskPressure: "its disk is nearly full; free some of it, or lower eviction-hard (imagefs.available, nodefs.available) " +
-			"below kubeletArguments in node-config.yaml",
+		corev1.NodeDiskPressure: "its disk is nearly full; free some space, or lower eviction-hard (imagefs.available, nodefs.available) " +
+			"in kubeletArguments of node-config.yaml",
 		corev1.NodeMemoryPressure: "its memory is nearly exhausted; `oc describe node` lists the requests of its pods",
-		corev1.NodePIDPressure:    "its process IDs are nearly exhausted",
+		corev1.NodePIDPressure:    "its process IDs are nearly exhausted; delete pods with many processes, or raise kernel.pid_max and kernel.threads-max",
 	}
 	var reasons []string
 	for _, condition := range node.Status.Conditions {
@@ -90,7 +90,7 @@ func refusals(node corev1.Node) []string {
 		}
 	}
 	if node.Spec.Unschedulable {
-		reasons = append(reasons, "it is unschedulable; to change this, use oc adm uncordon "+node.Name)
+		reasons = append(reasons, "it is unschedulable; to make it schedulable, run: oc adm uncordon "+node.Name)
 	}
 	return reasons
 }

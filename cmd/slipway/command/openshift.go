@@ -16,11 +16,11 @@ import (
 // and oc verbs. client runs the client with the given name, such as oc.
 func NewOpenShift(client func(name string, args []string) error) *cobra.Command {
 	root := &cobra.Command{
-		Use: "openshift", Short: "The verbs of OpenShift 3's program",
-		Long: "OpenShift Application Platform\n\nThe verbs of OpenShift 3's program, as aliases for verbs of slipway and oc.",
+		Use: "openshift", Short: "Run the commands of OpenShift 3's program `openshift`",
+		Long: "OpenShift Application Platform\n\nThe commands of OpenShift 3's program, as aliases for commands of slipway and oc.",
 		Args: cobra.NoArgs, SilenceUsage: true, SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return errors.Join(cmd.Help(), errors.New("name a command, such as start"))
+			return errors.Join(cmd.Help(), errors.New("specify a command, such as start"))
 		},
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}

@@ -61,7 +61,7 @@ func TestOpenShiftStartRequiresSettingsInExistingFile(t *testing.T) {
 
 func TestOpenShiftReportsMissingArguments(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                "name a command",
+		"":                "specify a command",
 		"frobnicate":      "unknown command",
 		"completion":      "Shell not specified.",
 		"completion tcsh": `Unsupported shell type "tcsh"`,
@@ -80,7 +80,7 @@ func TestOpenShiftReportsMissingArguments(t *testing.T) {
 func TestOpenShiftDescribesItsCommands(t *testing.T) {
 	for args, want := range map[string]string{
 		"--help":              "OpenShift Application Platform",
-		"help start":          "Start components of OpenShift",
+		"help start":          "Start OpenShift components",
 		"start master --help": "Start a master",
 		"help start network":  "Start node network",
 		"completion -h":       "prints shell code",

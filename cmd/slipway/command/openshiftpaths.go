@@ -32,12 +32,12 @@ func masterPaths(h *host.Host) []openShiftPath {
 	file := h.MasterFile()
 	return []openShiftPath{
 		{"/etc/origin/master/master-config.yaml", file, "configuration of the control plane"},
-		{"/etc/origin/master/scheduler.json", h.Master.KubernetesMasterConfig.SchedulerConfigFile, "policy of the scheduler: schedulerConfigFile"},
-		{"/etc/origin/master/master.env", "", "arguments are in master-config.yaml"},
+		{"/etc/origin/master/scheduler.json", h.Master.KubernetesMasterConfig.SchedulerConfigFile, "scheduler policy (schedulerConfigFile)"},
+		{"/etc/origin/master/master.env", "", "not needed: arguments are in master-config.yaml"},
 		{"/etc/origin/master/ca.crt", pki("ca.crt"), "certificate authority of the cluster"},
-		{"/etc/origin/master/ca.serial.txt", "", "serial numbers are random"},
+		{"/etc/origin/master/ca.serial.txt", "", "not needed: serial numbers are random"},
 		{"/etc/origin/master/admin.kubeconfig", h.AdminKubeconfig(), "credentials of system:admin, with certificate and key"},
-		{"/etc/origin/node/pods/controller.yaml", "", "the control plane is a process: slipway components"},
+		{"/etc/origin/node/pods/controller.yaml", "", "the control plane is a process; see `slipway components`"},
 		{"/etc/origin/node/pods/etcd.yaml", "", "etcd is a component of the control plane"},
 		{"/etc/etcd/etcd.conf", file, "etcdConfig of the configuration of the control plane"},
 		{"/etc/etcd/ca.crt", pki("master.etcd-ca.crt"), "certificate authority of etcd"},

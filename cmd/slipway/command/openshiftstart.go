@@ -24,8 +24,8 @@ func startCommand() *cobra.Command {
 	s := &start{}
 	command := &cobra.Command{
 		Use:   "start",
-		Short: "Start components of OpenShift: `slipway run`",
-		Long: "Start components of OpenShift, in the foreground, as `slipway run` does. The first start writes the settings of its flags to\n" +
+		Short: "Start OpenShift components, as `slipway run` does",
+		Long: "Start OpenShift components in the foreground, as `slipway run` does. The first start writes the settings of its flags to\n" +
 			"master-config.yaml. A host always runs all components that its configuration contains, with or without `master` or `node`.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -50,7 +50,7 @@ func startCommand() *cobra.Command {
 		dataDir = config.UsualDataDir
 	}
 	flags := command.PersistentFlags()
-	flags.StringVar(&s.dataDir, "data-dir", dataDir, "directory of all data of this host (environment: SLIPWAY_DATA_DIR)")
+	flags.StringVar(&s.dataDir, "data-dir", dataDir, "directory for all data of this host (environment: SLIPWAY_DATA_DIR)")
 	flags.StringVar(&s.file, "config", "", "configuration file to use instead of the files in the data directory (MasterConfig, NodeConfig or both)")
 	flags.StringVar(&s.settings.PublicMaster, "public-master", "", "address of the API server for clients outside: masterPublicURL")
 	flags.StringSliceVar(&s.settings.CORSAllowedOrigins, "cors-allowed-origins", nil, "origins of other web applications: corsAllowedOrigins")

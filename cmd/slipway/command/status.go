@@ -82,7 +82,7 @@ func printAs(out io.Writer, format string, value any, write func(io.Writer) erro
 	case "":
 		return printEscaped(out, write)
 	}
-	return fmt.Errorf("output format %q is unknown; use json, or no -o", format)
+	return fmt.Errorf("unknown output format %q; use json, or omit -o", format)
 }
 
 // printEscaped prints the output of write. It escapes control characters, because some of the

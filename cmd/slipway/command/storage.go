@@ -53,7 +53,7 @@ func storageResetCommand(opts *options) *cobra.Command {
 			return resetStorage(ctx, opts, host, cmd.ErrOrStderr())
 		},
 	}
-	command.Flags().BoolVar(&yes, "yes", false, "do not ask for a confirmation")
+	command.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return command
 }
 

@@ -26,7 +26,7 @@ func versionCommand() *cobra.Command {
 				_, err := fmt.Fprintf(out, "Slipway %s\nKubernetes %s\n", version.Slipway(), kube.Version())
 				return err
 			}
-			return fmt.Errorf("output format %q is unknown; use json, or no -o", output)
+			return fmt.Errorf("unknown output format %q; use json, or omit -o", output)
 		},
 	}
 	command.Flags().StringVarP(&output, "output", "o", "", "output format: json")
