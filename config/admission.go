@@ -59,10 +59,10 @@ func (c *MasterConfig) AdmissionPlugins() ([]AdmissionPlugin, error) {
 		if plugin.Location != "" {
 			file, err := os.ReadFile(plugin.Location)
 			if err != nil {
-				return nil, fmt.Errorf("read admission plugin %s: %w", name, err)
+				return nil, fmt.Errorf("read configuration of admission plugin %s: %w", name, err)
 			}
 			if content, err = yaml.YAMLToJSON(file); err != nil {
-				return nil, fmt.Errorf("read admission plugin %s: %q: %w", name, plugin.Location, err)
+				return nil, fmt.Errorf("read configuration of admission plugin %s: %q: %w", name, plugin.Location, err)
 			}
 		}
 		result := AdmissionPlugin{Name: name, Configuration: content}
@@ -71,7 +71,7 @@ func (c *MasterConfig) AdmissionPlugins() ([]AdmissionPlugin, error) {
 			Disable bool   `json:"disable"`
 		}{}
 		if err := yaml.Unmarshal(content, &header); err != nil {
-			return nil, fmt.Errorf("read admission plugin %s: %w", name, err)
+			return nil, fmt.Errorf("read configuration of admission plugin %s: %w", name, err)
 		}
 		if header.Kind == "DefaultAdmissionConfig" || len(content) == 0 {
 			result.Disabled, result.Configuration = header.Disable, nil

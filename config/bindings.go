@@ -87,7 +87,7 @@ func parseBindings(list []binding) (bindings []Binding, err error) {
 	for _, b := range list {
 		address, err := netip.ParseAddrPort(b.address)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s: read address %q: %w", b.file, b.setting, b.address, err)
+			return nil, fmt.Errorf("%s: %s: parse address %q: %w", b.file, b.setting, b.address, err)
 		}
 		bindings = append(bindings, Binding{Use: b.use, Network: b.network, Address: address, Setting: b.setting, File: b.file})
 	}

@@ -30,7 +30,7 @@ func TestBindingsFollowConfiguration(t *testing.T) {
 			"tcp 192.0.2.1:53 dnsConfig.bindAddress /etc/slipway.yaml", "udp 192.0.2.1:53 dnsConfig.bindAddress /etc/slipway.yaml",
 		}},
 		{"an address that is not an IP address names its file and setting", "etcdConfig: {address: 'a:1'}", find(""),
-			`/etc/slipway.yaml: etcdConfig.address: read address "a:1": ParseAddr("a"): unable to parse IP`},
+			`/etc/slipway.yaml: etcdConfig.address: parse address "a:1": ParseAddr("a"): unable to parse IP`},
 	})
 	checkSettings(t, nodeKind, []settingTest{
 		{"health of the proxy by default", "", find("proxy health"),

@@ -47,7 +47,7 @@ func (c *checker) etcdClient(config *Config) {
 			continue
 		}
 		if !config.isOwnName(u.Hostname()) {
-			c.fail(key, "is %q, but this master uses its own member of etcd, and no external etcd; "+
+			c.fail(key, "is %q, but each master runs its own etcd member, and external etcd is not supported; "+
 				"remove the line, and add other masters with `slipway up --join`", text)
 			continue
 		}
@@ -61,7 +61,7 @@ func (c *checker) etcdClient(config *Config) {
 		{"etcdClientInfo.keyFile", info.KeyFile, "master.etcd-client.key"},
 	} {
 		if file.path != "" && filepath.Base(file.path) != file.name {
-			c.fail(file.key, "is %q, but Slipway issues the certificates of etcd, and this one is %s; remove the key", file.path, file.name)
+			c.fail(file.key, "is %q, but etcd uses the certificates and keys that Slipway issues, here %s; remove the key", file.path, file.name)
 		}
 	}
 }

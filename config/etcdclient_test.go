@@ -19,9 +19,9 @@ func TestEtcdClientInfoMustDescribeOwnMember(t *testing.T) {
 		{"own address", "kubernetesMasterConfig: {masterIP: 192.0.2.1}\netcdClientInfo: {urls: ['https://192.0.2.1:2379']}", "127.0.0.1:2379", ""},
 		{"same port", "etcdConfig: {address: '127.0.0.1:4001'}\netcdClientInfo: {urls: ['https://localhost:4001']}", "127.0.0.1:4001", ""},
 		{"other port", "etcdConfig: {address: '127.0.0.1:4001'}\netcdClientInfo: {urls: ['https://localhost:2379']}", "", "etcdConfig.address has the port 4001"},
-		{"external etcd", "etcdClientInfo: {urls: ['https://localhost:2379', 'https://etcd.example.com:2379']}", "", "etcdClientInfo.urls[1]: is \"https://etcd.example.com:2379\", but this master uses its own member"},
+		{"external etcd", "etcdClientInfo: {urls: ['https://localhost:2379', 'https://etcd.example.com:2379']}", "", "etcdClientInfo.urls[1]: is \"https://etcd.example.com:2379\", but each master runs its own etcd member"},
 		{"without TLS", "etcdClientInfo: {urls: ['http://localhost:2379']}", "", "must be a URL such as https://127.0.0.1:4001"},
-		{"own certificate", "etcdClientInfo: {certFile: /etc/etcd/mine.crt}", "", "Slipway issues the certificates of etcd"},
+		{"own certificate", "etcdClientInfo: {certFile: /etc/etcd/mine.crt}", "", "etcd uses the certificates and keys that Slipway issues"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -56,9 +56,9 @@ func (c *Config) removeGraduatedGates() Problems {
 			case !slices.Contains(graduatedGates(), name):
 				remaining = append(remaining, gate)
 			case value != "true":
-				check.fail(key, "has %s, but Kubernetes always has this feature; remove it", gate)
+				check.fail(key, "has %s, but this feature is always enabled; remove it", gate)
 			default:
-				c.graduated = append(c.graduated, fmt.Sprintf("%s: %s %s, because the feature is always in effect", arguments.kind, key, name))
+				c.graduated = append(c.graduated, fmt.Sprintf("%s: %s %s, because the feature is always enabled", arguments.kind, key, name))
 			}
 		}
 		values := maps.Clone(*arguments.values)

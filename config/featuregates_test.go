@@ -35,15 +35,15 @@ kubeletArguments: {feature-gates: ["BlockVolume=true", "RotateKubeletServerCerti
 		t.Errorf("gates of the kubelet (-want +got):\n%s", diff)
 	}
 	for _, want := range []string{
-		"MasterConfig: kubernetesMasterConfig.apiServerArguments.feature-gates BlockVolume, because the feature is always in effect",
-		"NodeConfig: kubeletArguments.feature-gates PodPriority, because the feature is always in effect",
+		"MasterConfig: kubernetesMasterConfig.apiServerArguments.feature-gates BlockVolume, because the feature is always enabled",
+		"NodeConfig: kubeletArguments.feature-gates PodPriority, because the feature is always enabled",
 	} {
 		if !slices.Contains(c.Ignored(), want) {
 			t.Errorf("ignored %q, want %q", c.Ignored(), want)
 		}
 	}
-	if _, err := loadGates("BlockVolume=false"); err == nil || !strings.Contains(err.Error(), "has BlockVolume=false, but Kubernetes always has this feature; remove it") {
-		t.Errorf("disable a gate of a feature that is always in effect: got error %v", err)
+	if _, err := loadGates("BlockVolume=false"); err == nil || !strings.Contains(err.Error(), "has BlockVolume=false, but this feature is always enabled; remove it") {
+		t.Errorf("disable a feature that is always enabled: got error %v", err)
 	}
 }
 

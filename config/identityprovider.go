@@ -80,11 +80,11 @@ func providerSettings(provider legacyv1.IdentityProvider) (settings any, unknown
 	settings = providerType(kind.Kind)
 	if settings == nil || kind.APIVersion != "v1" {
 		return nil, nil, fmt.Errorf("has apiVersion %q and kind %q; "+
-			"must be of v1 and a kind such as HTPasswdPasswordIdentityProvider", kind.APIVersion, kind.Kind)
+			"must be v1 and a kind such as HTPasswdPasswordIdentityProvider", kind.APIVersion, kind.Kind)
 	}
 	unknown, err = strict.UnmarshalStrict(provider.Provider.Raw, settings)
 	if err != nil {
-		return nil, nil, fmt.Errorf("cannot be read as a %s", kind.Kind) // err could contain a secret
+		return nil, nil, fmt.Errorf("is not a valid %s", kind.Kind) // err could contain a secret
 	}
 	return settings, unknown, nil
 }

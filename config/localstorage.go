@@ -14,7 +14,7 @@ func (c *checker) localStorage(s *LocalStorage) {
 		c.fail("slipway.localStorage.reserve", "%v", err)
 	}
 	if s.OvercommitPercent < 1 {
-		c.fail("slipway.localStorage.overcommitPercent", "is %d, must be at least 1; 100 commits the available space once", s.OvercommitPercent)
+		c.fail("slipway.localStorage.overcommitPercent", "is %d, must be at least 1; 100 means no overcommitment", s.OvercommitPercent)
 	}
 }
 
@@ -36,7 +36,7 @@ func parseReserve(text string) (bytes int64, share float64, err error) {
 	quantity, err := resource.ParseQuantity(text)
 	if err != nil || quantity.Sign() < 0 {
 		return 0, 0, fmt.Errorf(
-			"is %q, must be a quantity such as 10Gi or a part of the disk such as 5%%", text)
+			"is %q, must be a quantity such as 10Gi or a percentage of the disk such as 5%%", text)
 	}
 	return quantity.Value(), 0, nil
 }

@@ -39,7 +39,7 @@ func (c *checker) oauth(m *MasterConfig) {
 				"it is the prefix of identity names", provider.Name)
 		}
 		if names[provider.Name] {
-			c.fail(at+".name", "is %q, the name of another provider; names must be unique", provider.Name)
+			c.fail(at+".name", "is %q, but another provider has this name; names must be unique", provider.Name)
 		}
 		names[provider.Name] = true
 		c.oneOf(at+".mappingMethod", provider.MappingMethod, "claim", "lookup", "generate", "add")
@@ -100,7 +100,7 @@ func (c *checker) provider(at string, provider legacyv1.IdentityProvider) {
 			c.https(prefix+"issuer", s.Issuer)
 		}
 		if len(s.Claims.ID) == 0 {
-			c.fail(prefix+"claims.id", "is missing; name the claim of the unique ID, usually [sub]")
+			c.fail(prefix+"claims.id", "is missing; specify the claim that contains the user's unique ID, usually [sub]")
 		}
 	}
 }
@@ -146,17 +146,17 @@ func (c *checker) ldap(prefix string, s *legacyv1.LDAPPasswordIdentityProvider) 
 		c.fail(prefix+"bindDN", "and bindPassword must be set together")
 	}
 	if len(s.Attributes.ID) == 0 {
-		c.fail(prefix+"attributes.id", "is missing; name the attribute of the unique ID, usually [dn]")
+		c.fail(prefix+"attributes.id", "is missing; specify the attribute that contains the user's unique ID, usually [dn]")
 	}
 }
 
 func (c *checker) requestHeader(prefix string, provider legacyv1.IdentityProvider,
 	s *legacyv1.RequestHeaderIdentityProvider) {
 	if len(s.Headers) == 0 {
-		c.fail(prefix+"headers", "is missing; name the headers that the proxy sets, such as [X-Remote-User]")
+		c.fail(prefix+"headers", "is missing; list the headers that the proxy sets, such as [X-Remote-User]")
 	}
 	if s.ClientCA == "" {
-		c.fail(prefix+"clientCA", "is missing; without the authority of the proxy's certificate, any client could set these headers")
+		c.fail(prefix+"clientCA", "is missing; set it to the CA that issues the proxy's client certificate, because otherwise any client could set these headers")
 	}
 	for _, address := range []struct {
 		key, value string

@@ -28,5 +28,5 @@ func (c *NodeConfig) ignoredProxyMode() []string {
 	if !slices.Contains(c.ProxyArguments[proxyMode], userspace) {
 		return nil
 	}
-	return []string{nodeKind + ": proxyArguments." + proxyMode + " " + userspace + ", because Kubernetes has no such proxy"}
+	return []string{nodeKind + ": proxyArguments." + proxyMode + " " + userspace + ", because Kubernetes no longer has this mode"}
 }

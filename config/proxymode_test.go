@@ -15,7 +15,7 @@ func TestModeOfProxyThatKubernetesRemovedIsIgnored(t *testing.T) {
 	if diff := cmp.Diff(map[string][]string{"v": {"4"}}, c.Node.ProxyFlags()); diff != "" {
 		t.Errorf("flags (-want +got):\n%s", diff)
 	}
-	want := []string{"NodeConfig: proxyArguments.proxy-mode userspace, because Kubernetes has no such proxy"}
+	want := []string{"NodeConfig: proxyArguments.proxy-mode userspace, because Kubernetes no longer has this mode"}
 	if got := c.Ignored(); !slices.Equal(got, want) {
 		t.Errorf("ignored settings %q, want %q", got, want)
 	}

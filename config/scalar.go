@@ -182,7 +182,7 @@ func describeKind(kind reflect.Kind) string {
 	case reflect.Float32, reflect.Float64:
 		return "a number"
 	case reflect.Uint, reflect.Uint32, reflect.Uint64:
-		return "a whole number, not negative and not too large"
+		return "a whole number that is not negative and not too large"
 	}
 	return "a whole number"
 }

@@ -55,7 +55,7 @@ func (s StartSettings) settings() (map[string]any, error) {
 		}
 		parsed, err := url.Parse(address)
 		if err != nil || parsed.Hostname() == "" {
-			return nil, fmt.Errorf("read --public-master: %q is not a host or URL such as https://master.example.com:8443", s.PublicMaster)
+			return nil, fmt.Errorf("parse --public-master %q: must be a host or URL such as https://master.example.com:8443", s.PublicMaster)
 		}
 		if parsed.Port() == "" && !strings.Contains(s.PublicMaster, "://") {
 			parsed.Host = net.JoinHostPort(parsed.Hostname(), "8443")

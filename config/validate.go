@@ -195,7 +195,7 @@ func (c *checker) networks(m *MasterConfig) []netip.Prefix {
 			c.fail(cidr, "is %q, must be an IPv4 network; pods need IPv4 addresses, so list the IPv6 network second", entry.CIDR)
 			continue
 		case isIPv6 && second >= 0:
-			c.fail(cidr, "is %q, but %q is an IPv6 network too; keep one of them", entry.CIDR, n.ClusterNetworks[second].CIDR)
+			c.fail(cidr, "is %q, but %q is also an IPv6 network; keep one of them", entry.CIDR, n.ClusterNetworks[second].CIDR)
 			continue
 		case isIPv6:
 			second = i
@@ -275,7 +275,7 @@ func (c *checker) secondServices(key string, texts []string, networks dualstack.
 		return
 	}
 	if !isIPv6(texts[1]) {
-		c.fail(key, "is %q, whose second network must be of IPv6, such as fd02::/112", strings.Join(texts, ","))
+		c.fail(key, "is %q, but the second network must be an IPv6 network such as fd02::/112", strings.Join(texts, ","))
 		return
 	}
 	network := c.anyCIDR(key, texts[1])
@@ -306,7 +306,7 @@ func (c *checker) secondNetwork(cidrKey, bitsKey string, networks dualstack.Netw
 	case second.HostBits > 128-second.Bits():
 		return // another check reports this problem
 	case second.HostBits < hostBits:
-		c.fail(bitsKey, "is %d, must be at least that of the IPv4 networks, %d, so that each pod has an address", second.HostBits, hostBits)
+		c.fail(bitsKey, "is %d, must be at least the hostSubnetLength of the IPv4 networks, %d, so that each pod gets an IPv6 address", second.HostBits, hostBits)
 	case second.Subnets().Cmp(subnets) < 0:
 		c.fail(cidrKey, "is %q, which has %d subnets for hosts with hostSubnetLength %d; the IPv4 networks have %d: "+
 			"choose a larger network or a smaller hostSubnetLength", second, second.Subnets(), second.HostBits, subnets)
@@ -324,7 +324,7 @@ func (c *checker) clusterNetwork(cidrKey, bitsKey, cidr string, hostBits uint32,
 		return network
 	}
 	if freeBits := uint32(network.Addr().BitLen() - network.Bits()); hostBits < 3 || hostBits > freeBits {
-		c.fail(bitsKey, "is %d, must be between 3 and %d, the number of address bits that %s leaves",
+		c.fail(bitsKey, "is %d, must be between 3 and %d, the number of host address bits in %s",
 			hostBits, freeBits, network)
 	}
 	if other, ok := overlaps(network, prefixes); ok {
@@ -413,7 +413,7 @@ func (c *checker) extension(e *NodeExtension) {
 	}
 	c.listen("slipway.balancerAddress", e.BalancerAddress)
 	if period, critical := e.Shutdown.Period.Duration, e.Shutdown.Critical.Duration; period < 0 || critical < 0 || period > 0 && critical > period {
-		c.fail("slipway.shutdown", "has the period %s and %s for critical pods; must be 0s or more, and critical at most period", period, critical)
+		c.fail("slipway.shutdown", "has the values period %s and critical %s; both must be at least 0s, and critical must not exceed period", period, critical)
 	}
 	if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]{0,126}$`).MatchString(e.NFTTable) {
 		c.fail("slipway.nftTable", "is %q, must be a letter followed by letters, digits, '_', '-' and '.'", e.NFTTable)

@@ -115,14 +115,14 @@ func (r *Reloader) reload() {
 	switch {
 	case err != nil && r.rejected == previous: // the error has already been reported
 	case err != nil:
-		slog.Error("changed configuration is rejected; the previous configuration remains in effect", "error", err)
-		r.report("the changed configuration is rejected, and the previous one stays in effect: " + err.Error())
+		slog.Error("rejected changed configuration; the previous configuration remains in effect", "error", err)
+		r.report("the changed configuration was rejected, so the previous configuration remains in effect: " + err.Error())
 	case len(pending) > 0:
 		keys := strings.Join(pending, ", ")
-		slog.Warn("changed configuration is in effect; some settings need a restart", "keys", keys)
+		slog.Warn("applied changed configuration; some settings need a restart", "keys", keys)
 		r.report("changed settings that take effect at the next start: " + keys)
 	default:
-		slog.Info("changed configuration is in effect")
+		slog.Info("applied changed configuration")
 		r.report("")
 	}
 }

@@ -22,7 +22,7 @@ func TestVerbsRejectWrongArguments(t *testing.T) {
 		"token create --node one --group infra":               "--node is for one existing node",
 		"token revoke":                                        "requires at least 1 arg",
 		"logs --level loud":                                   `unknown level "loud"; choose one of: info, warning, error`,
-		"logs --grep (":                                       `read regular expression "("`,
+		"logs --grep (":                                       `parse regular expression "("`,
 		"logs docker":                                         `unknown component "docker"; choose one of: `,
 		"debug profile docker":                                `unknown component "docker"`,
 		"debug profile containerd":                            "only control-plane and node have profiles",

@@ -38,7 +38,7 @@ func setBuildDefaults(t *testing.T, c *kit.Cluster, variables map[string]string)
 	}
 	apply := func(content []byte) {
 		t.Helper()
-		const done = "changed configuration is in effect"
+		const done = "applied changed configuration"
 		changes := func() int {
 			return strings.Count(c.MustSlipway("logs", "control-plane", "--tail=-1", "--grep="+done), done)
 		}

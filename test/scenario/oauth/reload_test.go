@@ -72,7 +72,7 @@ func reloads(t *testing.T, b *fixture, s *server) {
 // damaged writes an invalid configuration, and then restores the initial configuration.
 func damaged(t *testing.T, b *fixture, s *server) {
 	b.write([]string{"identityProviders: [{name: file, provider: {kind: Nonsense}}]"}, b.audit, "projectConfig: {projectRequestMessage: lost}")
-	s.waitStatus("the changed configuration is rejected, and the previous one stays in effect")
+	s.waitStatus("the changed configuration was rejected, so the previous configuration remains in effect")
 	if user := s.self(s.token("developer", s.DeveloperPassword())); user.Metadata.Name != "developer" {
 		t.Errorf("the user with a damaged file is %+v", user)
 	}
