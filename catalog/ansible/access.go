@@ -32,7 +32,7 @@ func (b *broker) mayRun(ctx context.Context, u user.Info, project string) error 
 			if err != nil {
 				return fmt.Errorf("check permission of %q: %w", u.GetName(), err)
 			}
-			return osbserver.Refuse(http.StatusForbidden, "user %q needs the role %q in project %q: may not %s %s", u.GetName(), role.Name,
+			return osbserver.Refuse(http.StatusForbidden, "user %q needs the permissions of the role %q in project %q: cannot %s %s", u.GetName(), role.Name,
 				project, attributes.Verb, attributes.Resource)
 		}
 	}

@@ -27,7 +27,7 @@ func (b *broker) bind(r *http.Request) (osbserver.Response, error) {
 	existing := rec.Bindings[id]
 	switch {
 	case existing != nil && existing.Failure == "" && !equal(existing.Values, values):
-		return osbserver.Response{}, osbserver.Refuse(http.StatusConflict, "another binding %q exists", id)
+		return osbserver.Response{}, osbserver.Refuse(http.StatusConflict, "binding %q already exists with other parameters", id)
 	case existing != nil && existing.Failure == "":
 		return osbserver.Response{Code: http.StatusOK, Body: credentialsBody(existing)}, nil
 	case rec.Bundle.Separate:
@@ -82,7 +82,7 @@ func (b *broker) bindValues(r *http.Request, rec *record, body request) (map[str
 		}
 	}
 	if len(body.Parameters) > 0 && len(b.secretsOf(rec.Bundle.Stream)) > 0 {
-		return nil, osbserver.Refuse(http.StatusBadRequest, "parameters: they are not possible, because service %q is no longer offered", rec.Service)
+		return nil, osbserver.Refuse(http.StatusBadRequest, "parameters: cannot be checked, because service %q is no longer offered; omit them", rec.Service)
 	}
 	return body.Parameters, nil
 }

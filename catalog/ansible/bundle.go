@@ -246,7 +246,7 @@ func (s *spec) validate() error {
 		fail("async is %q, must be optional, required or unsupported", s.Async)
 	}
 	if s.Bindable && s.Runtime < 2 {
-		errs = append(errs, fmt.Errorf("label %s: the credentials of bindable bundles of runtime %d cannot be read: build the image from apb-base with runtime 2, and set the label to 2", runtimeLabel, s.Runtime))
+		errs = append(errs, fmt.Errorf("label %s: bindable bundles need runtime 2, not %d, because the broker cannot read their credentials otherwise; build the image from an apb-base image with runtime 2, and set the label to 2", runtimeLabel, s.Runtime))
 	}
 	if len(s.Plans) == 0 {
 		fail("plans is empty")

@@ -45,7 +45,7 @@ func (b *broker) provision(r *http.Request) (osbserver.Response, error) {
 	case rec == nil:
 		rec = &record{ID: id, Service: body.ServiceID, Plan: body.PlanID, Namespace: body.Context.Namespace, Bundle: source, Values: values, Bindings: map[string]*bindingRecord{}}
 	case rec.Service != body.ServiceID || rec.Plan != body.PlanID || rec.Namespace != body.Context.Namespace || !equal(rec.Values, values):
-		return osbserver.Response{}, osbserver.Refuse(http.StatusConflict, "another instance %q exists", id)
+		return osbserver.Response{}, osbserver.Refuse(http.StatusConflict, "instance %q already exists with another service, plan or project, or with other parameters", id)
 	case rec.Provisioned:
 		return osbserver.Response{Code: http.StatusOK, Body: osbserver.Empty{}}, nil
 	}
@@ -200,7 +200,7 @@ func (b *bundle) change(rec *record, body request) (*plan, map[string]any, error
 		case !ok && existed:
 			merged[p.Name] = old
 		case ok && existed && !p.Updatable && !equal(map[string]any{"": old}, map[string]any{"": value}):
-			return nil, nil, osbserver.Refuse(http.StatusBadRequest, "parameters.%s: it cannot be changed", p.Name)
+			return nil, nil, osbserver.Refuse(http.StatusBadRequest, "parameters.%s: cannot be changed", p.Name)
 		case ok:
 			merged[p.Name] = value
 		}

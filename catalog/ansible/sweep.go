@@ -50,7 +50,7 @@ func (b *broker) sweepRegularly(ctx context.Context) {
 		case <-time.After(delay):
 		}
 		if err := b.sweep(ctx); err != nil && ctx.Err() == nil {
-			slog.Warn("cannot continue the operations of bundles that no platform polls", "error", err)
+			slog.Warn("cannot continue bundle operations or delete unused sandboxes", "error", err)
 		}
 	}
 }

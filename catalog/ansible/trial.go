@@ -166,7 +166,7 @@ func resultOf(pod *corev1.Pod) error {
 	}
 	text := pod.Annotations[resultAnnotation]
 	if err := json.Unmarshal([]byte(text), &result); text != "" && err != nil {
-		return fmt.Errorf("read test result: annotation %s: %w", resultAnnotation, err)
+		return fmt.Errorf("decode test result: annotation %s: %w", resultAnnotation, err)
 	}
 	switch {
 	case result.Fail:

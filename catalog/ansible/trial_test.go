@@ -21,7 +21,7 @@ func TestResultsOfTests(t *testing.T) {
 		"failed playbook":  {2, "", "exit code 2"},
 		"failed afterward": {2, `{"fail": false}`, "exit code 2"},
 		"no playbook":      {notImplemented, "", "no playbook"},
-		"invalid result":   {0, "yes", "read test result"},
+		"invalid result":   {0, "yes", "decode test result"},
 	} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{resultAnnotation: tt.annotation}}}
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: tt.code}}}}

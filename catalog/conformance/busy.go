@@ -19,7 +19,7 @@ func (c *checker) checkBusy(ctx context.Context, instance string, order map[stri
 		codes               []int
 	}{
 		{
-			"An order with other parameters while the instance is created gets 409, or 400 if they are not valid", http.MethodPut, "?accepts_incomplete=true",
+			"A provision request with other parameters while the instance is created gets 409, or 400 if they are not valid", http.MethodPut, "?accepts_incomplete=true",
 			with(order, "parameters", map[string]any{"conformance-check": uuid.NewString()}), true, []int{http.StatusConflict, http.StatusBadRequest},
 		},
 		{
@@ -40,7 +40,7 @@ func (c *checker) checkBusy(ctx context.Context, instance string, order map[stri
 		}
 		c.expect(tt.rule, got, tt.codes...)
 		if tt.method == http.MethodPatch && got.code == http.StatusUnprocessableEntity {
-			c.expectError("A request that must wait for another gets the error ConcurrencyError", got, "ConcurrencyError")
+			c.expectError("A request that must wait for another operation gets the error ConcurrencyError", got, "ConcurrencyError")
 		}
 	}
 	return nil

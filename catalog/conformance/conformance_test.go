@@ -57,17 +57,17 @@ func TestViolationsAreReported(t *testing.T) {
 		return refuse(code, func(r *http.Request) bool { return r.Method == http.MethodPut && r.URL.RawQuery == "" })
 	}
 	for want, change := range map[string]func(*osbtest.Broker){
-		"GET of an instance while it is created gets 404":    instance(http.MethodGet, http.StatusTeapot),
-		"PATCH of an instance while it is created gets 422":  instance(http.MethodPatch, http.StatusGone),
-		"A request that must wait for another gets":          instance(http.MethodPatch, http.StatusUnprocessableEntity),
-		"DELETE of an instance that does not exist gets 410": status(http.MethodDelete, "", http.StatusOK),
-		"The body of an error is a JSON object":              status(http.MethodPut, "", http.StatusBadRequest),
-		"An order of an unknown service gets 400":            status(http.MethodPut, "", http.StatusCreated),
-		"last_operation gets 200 with a valid state":         status(http.MethodGet, "/last_operation", http.StatusTeapot),
-		"PATCH to another plan gets 200":                     status(http.MethodPatch, "", http.StatusTeapot),
-		"PATCH to an unknown plan gets 400":                  status(http.MethodPatch, "", http.StatusOK),
-		"PUT without accepts_incomplete gets 201":            synchronous(http.StatusAccepted),
-		"An asynchronous PUT without accepts_incomplete":     synchronous(http.StatusUnprocessableEntity),
+		"GET of an instance while it is created gets 404":     instance(http.MethodGet, http.StatusTeapot),
+		"PATCH of an instance while it is created gets 422":   instance(http.MethodPatch, http.StatusGone),
+		"A request that must wait for another operation gets": instance(http.MethodPatch, http.StatusUnprocessableEntity),
+		"DELETE of an instance that does not exist gets 410":  status(http.MethodDelete, "", http.StatusOK),
+		"The body of an error is a JSON object":               status(http.MethodPut, "", http.StatusBadRequest),
+		"A provision request for an unknown service gets 400": status(http.MethodPut, "", http.StatusCreated),
+		"last_operation gets 200 with a valid state":          status(http.MethodGet, "/last_operation", http.StatusTeapot),
+		"PATCH to another plan gets 200":                      status(http.MethodPatch, "", http.StatusTeapot),
+		"PATCH to an unknown plan gets 400":                   status(http.MethodPatch, "", http.StatusOK),
+		"PUT without accepts_incomplete gets 201":             synchronous(http.StatusAccepted),
+		"An asynchronous PUT without accepts_incomplete":      synchronous(http.StatusUnprocessableEntity),
 		"IDs are unique":                       func(b *osbtest.Broker) { b.Catalog = osbtest.Services("cloud", "cloud") },
 		"Services and plans have all required": func(b *osbtest.Broker) { delete(b.Catalog[0], "bindable") },
 	} {

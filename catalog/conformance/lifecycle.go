@@ -37,7 +37,7 @@ func (c *checker) checkLifecycle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.expect("An order of an existing instance with other parameters gets 409, or 400 if they are not valid", got, http.StatusConflict, http.StatusBadRequest)
+	c.expect("A provision request for an existing instance with other parameters gets 409, or 400 if they are not valid", got, http.StatusConflict, http.StatusBadRequest)
 	if err := c.retrieve(ctx, "instance", instance, s.Instances, s, p); err != nil {
 		return err
 	}

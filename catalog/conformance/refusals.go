@@ -73,11 +73,11 @@ func (c *checker) checkInvalid(ctx context.Context) error {
 		rule string
 		body any
 	}{
-		{"An order without service_id gets 400", without(valid, "service_id")},
-		{"An order without plan_id gets 400", without(valid, "plan_id")},
-		{"An order of an unknown service gets 400", with(valid, "service_id", uuid.NewString())},
-		{"An order of an unknown plan gets 400", with(valid, "plan_id", uuid.NewString())},
-		{"An order that is not JSON gets 400", "{"},
+		{"A provision request without service_id gets 400", without(valid, "service_id")},
+		{"A provision request without plan_id gets 400", without(valid, "plan_id")},
+		{"A provision request for an unknown service gets 400", with(valid, "service_id", uuid.NewString())},
+		{"A provision request for an unknown plan gets 400", with(valid, "plan_id", uuid.NewString())},
+		{"A provision request that is not JSON gets 400", "{"},
 	} {
 		got, err := c.send(ctx, http.MethodPut, "/v2/service_instances/"+uuid.NewString()+"?accepts_incomplete=true", tt.body, nil)
 		if err != nil {

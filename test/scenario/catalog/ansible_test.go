@@ -157,7 +157,7 @@ func TestPlaybookBundleRequiresRightsOfUser(t *testing.T) {
 		t.Fatalf("%s %v", out, err)
 	}
 	c.WaitFor("the refusal", func(context.Context) error {
-		if got := c.OC("get", "serviceinstance/rights", "-o", "jsonpath={.status.conditions[*].message}"); !strings.Contains(got, `user "mallory" needs the role "edit"`) {
+		if got := c.OC("get", "serviceinstance/rights", "-o", "jsonpath={.status.conditions[*].message}"); !strings.Contains(got, `user "mallory" needs the permissions of the role "edit"`) {
 			return fmt.Errorf("the conditions are %s", got)
 		}
 		return nil
