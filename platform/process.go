@@ -91,6 +91,6 @@ func runProcess(ctx context.Context, profileSocket string, gates map[string]bool
 // ReleaseMemory releases memory that this process required only while it was starting.
 func ReleaseMemory(ctx context.Context) {
 	if err := memory.ReleaseAfterStart(ctx); err != nil {
-		slog.Warn("cannot release the memory that only the start needed", "error", err)
+		slog.Warn("cannot release unused memory after the start", "error", err)
 	}
 }

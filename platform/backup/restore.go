@@ -37,7 +37,7 @@ func CheckEmpty(dataDir string) error {
 	}
 	for _, name := range []string{"pki", "etcd", filepath.Join("node", "membership.json")} {
 		if _, err := os.Stat(filepath.Join(dataDir, name)); err == nil {
-			return fmt.Errorf("%q is not empty: restore on an empty host, or remove everything with `slipway down --purge`", dataDir)
+			return fmt.Errorf("%q is not empty; restore the backup on an empty host, or remove everything with `slipway down --purge`", dataDir)
 		}
 	}
 	return nil
@@ -54,14 +54,14 @@ func Read(path string) (Manifest, error) {
 			return json.NewDecoder(content).Decode(&manifest)
 		}
 		if manifest.Format != formatVersion {
-			return errors.New("it is not a backup of this version of Slipway")
+			return errors.New("it is not a backup, or another version of Slipway created it")
 		}
 		target, err := target("/", header.Name)
 		if err != nil || !strings.HasPrefix(header.Name, filesPrefix) || header.Typeflag != tar.TypeReg {
 			return err
 		}
 		if !same(target, header, content) {
-			conflicts = append(conflicts, fmt.Errorf("%q exists with different content; move it away", target))
+			conflicts = append(conflicts, fmt.Errorf("%q already exists with different content; move the file to another directory", target))
 		}
 		return nil
 	})

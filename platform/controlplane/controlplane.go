@@ -218,7 +218,7 @@ func (h *Host) scheduler() (component.Component, error) {
 		Keys: config.SchedulerKeys(),
 		Prepare: func(next *config.Config) (func(), error) {
 			if next.Scheduler.ConfigMap != h.Scheduler.ConfigMap || next.Scheduler.ConfigMapNamespace != h.Scheduler.ConfigMapNamespace {
-				return nil, errors.New("a different policy-configmap takes effect when the scheduler restarts; run: slipway master-restart scheduler")
+				return nil, errors.New("the changed policy-configmap takes effect after a restart of the scheduler; run: slipway master-restart scheduler")
 			}
 			return upstream.Prepare(settings(next))
 		},

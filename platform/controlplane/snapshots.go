@@ -53,8 +53,8 @@ func (h *Host) saveBeforeUpgrade(ctx context.Context) {
 	}
 	path, err := snapshot.BeforeUpgrade(ctx, filepath.Join(h.Master.EtcdDirectory(), "member", "snap", "db"), settings.Directory, former)
 	if err != nil {
-		slog.Warn("cannot save the data before the upgrade", "from", former, "to", kube.Version(), "error", err)
+		slog.Warn("cannot save an etcd snapshot before the upgrade", "from", former, "to", kube.Version(), "error", err)
 		return
 	}
-	slog.Info("saved the data before the upgrade", "from", former, "to", kube.Version(), "path", path)
+	slog.Info("saved an etcd snapshot before the upgrade", "from", former, "to", kube.Version(), "path", path)
 }

@@ -15,7 +15,7 @@ import (
 // version of Kubernetes wrote the data. The error contains the upgrade path.
 func (h *Host) CheckVersion() error {
 	if err := h.VersionFile().Check(kube.Version()); err != nil {
-		return fmt.Errorf("start on the data in %q: %w", h.DataDir, err)
+		return fmt.Errorf("start host with data directory %q: %w", h.DataDir, err)
 	}
 	return nil
 }

@@ -132,7 +132,7 @@ func serversOf(kubeconfig *clientcmdapi.Config) (masterNames, error) {
 		names[server.Address] = server.Name
 	}
 	if len(names) == 0 {
-		return nil, errors.New("it contains no master")
+		return nil, errors.New("it contains no cluster, and each cluster must be a master; create it again with `slipway lb kubeconfig`")
 	}
 	return names, nil
 }

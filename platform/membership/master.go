@@ -132,7 +132,7 @@ func (h *Host) checkEtcd(ctx context.Context, cluster string, apis []string) err
 		}
 		errs = append(errs, fmt.Errorf("the etcd member of master %s does not respond: %w", member.name, err))
 	}
-	return fmt.Errorf("%w; allow the ports 2379 and 2380 between masters, and run the command again; if this host does not become a master, run on another master: slipway etcd remove %s", errors.Join(errs...), own)
+	return fmt.Errorf("%w; allow connections between masters to ports 2379 and 2380, and run the command again; if this host is not to become a master, run on another master: slipway etcd remove %s", errors.Join(errs...), own)
 }
 
 // etcdMember is a member of etcd. address is the host:port at which it serves its peers.
@@ -167,5 +167,5 @@ func (h *Host) checkContradictions(files map[string][]byte) error {
 	if err != nil || len(keys) == 0 {
 		return err
 	}
-	return fmt.Errorf("master-config.yaml of this host differs from the cluster's: %s; remove these keys, or make them equal", strings.Join(keys, ", "))
+	return fmt.Errorf("master-config.yaml of this host differs from the cluster's: %s; remove these keys, or set them to the cluster's values", strings.Join(keys, ", "))
 }

@@ -35,7 +35,7 @@ func checkDirectories(_ context.Context, want Requirements, machine Machine) []P
 			match = append(match, space(directory, place, fs)...)
 		}
 		if directory.Programs && fs.Flags&unix.ST_NOEXEC != 0 {
-			match = append(match, Problem{Error, subject, "is on a file system that is mounted with noexec; programs are started from there",
+			match = append(match, Problem{Error, subject, "is on a file system that is mounted with noexec, but Slipway starts programs from it",
 				"mount -o remount,exec " + mountPoint(place) + "\nchoose another directory with --data-dir"})
 		}
 		for _, problem := range match {

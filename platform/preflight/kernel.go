@@ -71,9 +71,9 @@ func checkKernel(ctx context.Context, want Requirements, machine Machine) []Prob
 
 func remedyFor(feature Feature) string {
 	if feature.modules() == "" {
-		return "use a kernel that has it, such as that of Debian or Ubuntu"
+		return "use a kernel that has it, such as Debian's or Ubuntu's"
 	}
-	return "modprobe --all " + feature.modules() + "\nuse a kernel that has it, such as that of Debian or Ubuntu"
+	return "modprobe --all " + feature.modules() + "\nuse a kernel that has it, such as Debian's or Ubuntu's"
 }
 
 // checkNamespaceKinds checks the namespace types that every container requires.
@@ -82,7 +82,7 @@ func checkNamespaceKinds(machine Machine) []Problem {
 	for _, kind := range []string{"ipc", "mnt", "net", "pid", "uts"} {
 		if _, err := os.Lstat(filepath.Join(machine.Root, "proc/self/ns", kind)); errors.Is(err, os.ErrNotExist) {
 			problems = append(problems, Problem{Error, kind + " namespaces", "are not part of this kernel",
-				"use a kernel that has them, such as that of Debian or Ubuntu"})
+				"use a kernel that has them, such as Debian's or Ubuntu's"})
 		}
 	}
 	return problems
@@ -92,11 +92,11 @@ func checkNamespaceKinds(machine Machine) []Problem {
 func checkDevices(machine Machine) []Problem {
 	var problems []Problem
 	if _, err := os.Stat(filepath.Join(machine.Root, "dev/kmsg")); err != nil {
-		problems = append(problems, Problem{Error, "device /dev/kmsg", "is missing; the kubelet reads the kernel's messages there",
+		problems = append(problems, Problem{Error, "device /dev/kmsg", "is missing; the kubelet reads the kernel's messages from it",
 			"mknod /dev/kmsg c 1 11\nin a container, start the container with --privileged"})
 	}
 	if _, err := os.Stat(filepath.Join(machine.Root, "dev/loop-control")); err != nil {
-		problems = append(problems, Problem{Warning, "device /dev/loop-control", "is missing; volumes that are image files cannot be mounted",
+		problems = append(problems, Problem{Warning, "device /dev/loop-control", "is missing; volumes in image files cannot be mounted",
 			"modprobe loop"})
 	}
 	return problems

@@ -32,11 +32,11 @@ type Limit struct {
 // on the machine. With the raised limits, the pod reaches its own memory limit first, because the
 // memory for the counted objects is charged to the pod.
 func Limits() []Limit {
-	const kubeletExits, neighbors = "the kubelet exits", "the host does not reach other machines of its network segment"
+	const kubeletExits, neighbors = "the kubelet exits", "the host cannot reach other machines in its network segment"
 	return []Limit{
 		{"fs.inotify.max_user_instances", 8192, kubeletExits},
 		{"fs.inotify.max_user_watches", 65536, kubeletExits},
-		{"fs.file-max", math.MaxInt64, "only the programs of root can open files"},
+		{"fs.file-max", math.MaxInt64, "only programs that run as root can open files"},
 		{"fs.aio-max-nr", 1 << 30, "databases that use asynchronous I/O do not start"},
 		{"kernel.pty.max", 1 << 20, "commands cannot get a terminal"},
 		{"net.ipv4.neigh.default.gc_thresh1", 8192, neighbors},
@@ -76,7 +76,7 @@ func checkLimits(_ context.Context, _ Requirements, machine Machine) []Problem {
 		readOnly := machine.Statfs(limit.path(machine.Root), &fs) == nil && fs.Flags&unix.ST_RDONLY != 0
 		if ok && value < limit.Least && readOnly {
 			problems = append(problems, Problem{Warning, "limit " + limit.Name,
-				fmt.Sprintf("is %d and cannot be raised to %d from here; when the limit is reached, %s", value, limit.Least, limit.Effect),
+				fmt.Sprintf("is %d and cannot be raised to %d from this container; when the limit is reached, %s", value, limit.Least, limit.Effect),
 				fmt.Sprintf("on the host of this container: sysctl -w %s=%d", limit.Name, limit.Least)})
 		}
 	}

@@ -66,7 +66,7 @@ func checkPorts(ctx context.Context, want Requirements, machine Machine) []Probl
 		if port.Network == "udp" {
 			subject += " (udp)"
 		}
-		change := fmt.Sprintf("set %s in %s to another port", port.Setting, port.File)
+		change := fmt.Sprintf("set another port in %s of %s", port.Setting, port.File)
 		switch {
 		case err == nil || errors.Is(err, unix.EADDRNOTAVAIL):
 		case errors.Is(err, unix.EADDRINUSE):

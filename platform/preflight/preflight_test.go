@@ -185,7 +185,7 @@ func TestEveryProblemNamesRemedy(t *testing.T) {
 		}, Problem{Error, "socket slipway.sock", "has a path of 114 bytes, and the kernel allows 107", "7 bytes shorter"}},
 
 		{"port is busy", func(_ *testing.T, h *host) { h.busy["0.0.0.0:8443"] = unix.EADDRINUSE },
-			Problem{Error, "port 8443", "for API is used by another process", "set servingInfo.bindAddress in master-config.yaml to another port"}},
+			Problem{Error, "port 8443", "for API is used by another process", "set another port in servingInfo.bindAddress of master-config.yaml"}},
 		{"binding the port is not permitted", func(_ *testing.T, h *host) { h.busy["0.0.0.0:8443"] = unix.EACCES },
 			Problem{Error, "port 8443", "for API cannot be used: permission denied", "set servingInfo.bindAddress"}},
 	}

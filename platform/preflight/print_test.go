@@ -14,7 +14,7 @@ func TestPrintFitsHundredColumns(t *testing.T) {
 	problems := []Problem{
 		{Error, "program nft", "is not installed", "apt-get install -y mount nftables"},
 		{Error, "program losetup", "is not installed", "apt-get install -y mount nftables"},
-		{Error, "port 8443", strings.TrimSpace(strings.Repeat("words ", 20)), "kill 12\nset servingInfo.bindAddress in master-config.yaml to another port"},
+		{Error, "port 8443", strings.TrimSpace(strings.Repeat("words ", 20)), "kill 12\nset another port in servingInfo.bindAddress of master-config.yaml"},
 		{Warning, "swap", "is enabled", "swapoff --all"},
 	}
 	var out strings.Builder
@@ -27,7 +27,7 @@ error    program losetup  is not installed
 error    port 8443        words words words words words words words words words words words words
                           words words words words words words words words
           fix it: kill 12
-              or: set servingInfo.bindAddress in master-config.yaml to another port
+              or: set another port in servingInfo.bindAddress of master-config.yaml
 warning  swap             is enabled
           fix it: swapoff --all
 `

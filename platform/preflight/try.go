@@ -17,7 +17,7 @@ import (
 
 // errNoDirectory is the error that is returned if no directory exists in which a mount can be
 // tested.
-var errNoDirectory = errors.New("no directory exists in which it can be tested")
+var errNoDirectory = errors.New("it cannot be tested, because no parent of the data directory exists")
 
 // try uses a feature in the same way as the host does later. It creates devices and tables in a
 // temporary network namespace.

@@ -80,7 +80,7 @@ func (w *limitedWriter) Write(data []byte) (int, error) {
 }
 
 // errIncomplete is the error for a file that does not end with the hash of its content.
-var errIncomplete = errors.New("it is not complete, or was changed; save another one")
+var errIncomplete = errors.New("the file is incomplete, or was changed; save another snapshot")
 
 // Check verifies a copy against the SHA-256 hash that etcd appends to it. It returns the copy's
 // size in bytes.

@@ -89,14 +89,14 @@ func checkJump(server, program *utilversion.Version) []preflight.Problem {
 	case program.Major() != server.Major() || program.Minor() > server.Minor()+1:
 		return []preflight.Problem{{
 			Severity: preflight.Error, Subject: subject,
-			Text:   fmt.Sprintf("the data is of Kubernetes %s, and this program contains %s: an upgrade that skips versions is not supported", server, program),
-			Remedy: fmt.Sprintf("upgrade to a program with Kubernetes %d.%d first", server.Major(), server.Minor()+1),
+			Text:   fmt.Sprintf("the data was written by Kubernetes %s, and this program contains %s: an upgrade cannot skip minor versions", server, program),
+			Remedy: fmt.Sprintf("first upgrade to a Slipway version that contains Kubernetes %d.%d", server.Major(), server.Minor()+1),
 		}}
 	case program.Minor() < server.Minor():
 		return []preflight.Problem{{
 			Severity: preflight.Error, Subject: subject,
-			Text:   fmt.Sprintf("the data is of Kubernetes %s, and this program contains the older %s", server, program),
-			Remedy: "to go back, restore a snapshot or a backup that a program of this version has saved",
+			Text:   fmt.Sprintf("the data was written by Kubernetes %s, and this program contains the older %s", server, program),
+			Remedy: "to go back, restore a snapshot or a backup that this version of Slipway saved",
 		}}
 	}
 	return nil
@@ -150,7 +150,7 @@ func checkDeprecated(apis []API, program *utilversion.Version) (problems []prefl
 		problems = append(problems, preflight.Problem{
 			Severity: preflight.Error, Subject: "API " + api.Name,
 			Text:   "clients use it, and Kubernetes " + api.Removed + " does not serve it",
-			Remedy: "find the clients in the audit log, and move them to the current version of the API",
+			Remedy: "find the clients in the audit log, and change them to the current version of the API",
 		})
 	}
 	return problems
@@ -159,12 +159,12 @@ func checkDeprecated(apis []API, program *utilversion.Version) (problems []prefl
 func checkSnapshot(newest, now time.Time) []preflight.Problem {
 	text := fmt.Sprintf("the newest etcd snapshot is %s old", now.Sub(newest).Round(time.Minute))
 	if newest.IsZero() {
-		text = "no snapshot of etcd exists"
+		text = "no etcd snapshot exists"
 	} else if now.Sub(newest) < maxSnapshotAge {
 		return nil
 	}
 	return []preflight.Problem{{
-		Severity: preflight.Warning, Subject: "backup", Text: text + ": newer data cannot be downgraded",
+		Severity: preflight.Warning, Subject: "backup", Text: text + "; a return to the previous version loses all later changes",
 		Remedy: "slipway backup /backup",
 	}}
 }

@@ -42,7 +42,7 @@ func TestCheckReportsEachObstacle(t *testing.T) {
 		"kubelet is too old":    {func(s *State) { s.Nodes[0] = node("first", "v1.33.9", corev1.ConditionTrue) }, "error node first its kubelet has version 1.33.9"},
 		"member is not healthy": {func(s *State) { s.Members["second"] = "no leader" }, "error etcd member second no leader"},
 		"API disappears":        {func(s *State) { s.Deprecated[1].Removed = "1.37" }, "error API flowschemas.v1beta3.flowcontrol.apiserver.k8s.io clients use it"},
-		"no snapshot":           {func(s *State) { s.Snapshot = time.Time{} }, "warning backup no snapshot of etcd exists"},
+		"no snapshot":           {func(s *State) { s.Snapshot = time.Time{} }, "warning backup no etcd snapshot exists"},
 		"old snapshot":          {func(s *State) { s.Snapshot = s.Now.Add(-25 * time.Hour) }, "warning backup 25h0m0s old"},
 		"budget":                {func(s *State) { s.Budgets[0].Status.DisruptionsAllowed = 0 }, "warning budget / it permits no disruption"},
 	} {
@@ -80,7 +80,7 @@ func TestErrorsComeFirst(t *testing.T) {
 
 func TestSkippedVersionErrorNamesUpgradePath(t *testing.T) {
 	for data, want := range map[string]string{
-		"v1.37.0": "", "v1.36.9": "", "v1.35.9": "upgrade to a program with Kubernetes 1.36 first", "v1.38.0": "restore a snapshot or a backup", "x": "read Kubernetes version",
+		"v1.37.0": "", "v1.36.9": "", "v1.35.9": "first upgrade to a Slipway version that contains Kubernetes 1.36", "v1.38.0": "restore a snapshot or a backup", "x": "read Kubernetes version",
 	} {
 		err := CheckJump(data, "v1.37.2")
 		if got := fmt.Sprint(err); (err == nil) != (want == "") || want != "" && !strings.Contains(got, want) {

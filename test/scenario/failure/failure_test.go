@@ -82,7 +82,7 @@ func TestDamagedDatabaseIsReported(t *testing.T) {
 func TestDataOfAnotherVersionIsRejected(t *testing.T) {
 	c := kit.New(t, kit.Options{})
 	write(t, c.Path("master", "kubernetes-version"), "v1.99.0\n")
-	expect(t, c.UpFails(), "the data is of Kubernetes 1.99.0", "restore a snapshot or a backup")
+	expect(t, c.UpFails(), "the data was written by Kubernetes 1.99.0", "restore a snapshot or a backup")
 }
 
 func TestFullDiskIsReported(t *testing.T) {

@@ -101,7 +101,7 @@ func refuseMaster(t *testing.T, c *kit.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refuse("allow the ports 2379 and 2380 between masters")
+	refuse("allow connections between masters to ports 2379 and 2380")
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}

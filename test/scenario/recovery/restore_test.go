@@ -276,7 +276,7 @@ func refuseJump(t *testing.T, c *kit.Cluster) {
 	if err := os.WriteFile(path, []byte("v1.30.1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if output := c.UpFails(); !strings.Contains(output, "upgrade to a program with Kubernetes 1.31 first") {
+	if output := c.UpFails(); !strings.Contains(output, "first upgrade to a Slipway version that contains Kubernetes 1.31") {
 		t.Errorf("an upgrade that skips versions prints:\n%s", output)
 	}
 	if err := os.WriteFile(path, recorded, 0o600); err != nil {
