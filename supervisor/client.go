@@ -62,7 +62,7 @@ func (c *Client) Restart(ctx context.Context, process string) error {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusAccepted {
-		return fmt.Errorf("restart process %q: the supervisor returns %s; restart Slipway after an upgrade", process, resp.Status)
+		return fmt.Errorf("restart process %q: the supervisor returned %s; after an upgrade, restart Slipway first", process, resp.Status)
 	}
 	return nil
 }

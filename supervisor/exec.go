@@ -25,7 +25,7 @@ func Exec(path string, args, env []string) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
-		return fmt.Errorf("execute %q: tie it to its supervisor: %w", path, err)
+		return fmt.Errorf("execute %q: set parent death signal: %w", path, err)
 	}
 	if err := syscall.Exec(path, args, env); err != nil {
 		return fmt.Errorf("execute %q: %w", path, err)

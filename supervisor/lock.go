@@ -44,7 +44,7 @@ func allowTraversal(dirs ...string) error {
 			err = os.Chmod(dir, info.Mode().Perm()|0o111)
 		}
 		if err != nil {
-			return fmt.Errorf("let containers enter their directories: %w", err)
+			return fmt.Errorf("allow containers to access their directories: %w", err)
 		}
 	}
 	return nil

@@ -70,13 +70,13 @@ func (s *Supervisor) supervise(ctx context.Context, p Process) {
 			return
 		}
 		if errors.Is(err, errRestart) {
-			slog.Info("process restarts on request", "process", p.Name)
+			slog.Info("restarting process on request", "process", p.Name)
 			s.recordEnd(p.Name, "")
 			backoff = minBackoff
 			continue
 		}
 		s.recordEnd(p.Name, err.Error())
-		slog.Error("process ended and restarts", "process", p.Name, "error", err, "retryAfter", backoff)
+		slog.Error("process exited and will be restarted", "process", p.Name, "error", err, "retryAfter", backoff)
 		if time.Since(start) > backoffResetPeriod {
 			backoff = minBackoff
 		}
@@ -213,7 +213,7 @@ func terminate(ctx context.Context, process *os.Process, timeout time.Duration, 
 	select {
 	case <-stopped:
 	case <-time.After(timeout):
-		slog.Warn("process did not stop and is killed", "pid", process.Pid, "duration", timeout)
+		slog.Warn("process did not stop in time; killing it", "pid", process.Pid, "duration", timeout)
 		_ = process.Kill()
 	}
 }
@@ -241,7 +241,7 @@ func (s *Supervisor) awaitReady(ctx context.Context, p Process, pid int) {
 	}
 	s.recordEvent(p.Name, component.Event{Component: p.Name, State: component.Ready})
 	if err := memory.ReleaseProgram(ctx, pid); err != nil {
-		slog.Warn("cannot release the program of a process", "process", p.Name, "error", err)
+		slog.Warn("cannot release the memory of a process's program file", "process", p.Name, "error", err)
 	}
 }
 
@@ -261,7 +261,7 @@ func (s *Supervisor) endReason(name string, err error) error {
 	}
 	reason := "the process ended without an error"
 	if err != nil {
-		reason = "the process ended with " + strings.TrimPrefix(err.Error(), "signal: ")
+		reason = "the process ended: " + strings.TrimPrefix(err.Error(), "signal: ")
 	}
 	if len(starting) > 0 {
 		reason += " while " + strings.Join(starting, ", ") + " started"

@@ -83,7 +83,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		stops = append(stops, func() { cancel(); <-done })
 	}
 	if err := memory.ReleaseAfterStart(ctx); err != nil {
-		slog.Warn("cannot release the memory that the start used", "error", err)
+		slog.Warn("cannot release unused memory after the start", "error", err)
 	}
 	<-ctx.Done()
 	_, _ = daemon.SdNotify(false, daemon.SdNotifyStopping)

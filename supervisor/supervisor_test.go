@@ -82,7 +82,7 @@ func TestEndedProcessRestartsAndStatusHasReason(t *testing.T) {
 func TestProcessKilledBySignalRestarts(t *testing.T) {
 	client, _ := startSupervisor(t, `if [ ! -e once ]; then touch once; kill -9 $$; fi;`+reportReady+` exec sleep 1000`)
 	status := waitStatus(t, client, "ready after a restart", func(s Status) bool { return s.Ready })
-	if got := status.Processes[0].LastError; got != "the process ended with killed" {
+	if got := status.Processes[0].LastError; got != "the process ended: killed" {
 		t.Errorf("reason is %q", got)
 	}
 }

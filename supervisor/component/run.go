@@ -137,7 +137,7 @@ func (r *runner) run(ctx context.Context, c Component) error {
 		r.report(Event{Component: name, State: Stopped})
 		return nil
 	case err == nil:
-		err = errors.New("ended without a request to stop")
+		err = errors.New("stopped unexpectedly")
 	}
 	if !strings.HasPrefix(err.Error(), name+": ") {
 		err = fmt.Errorf("%s: %w", name, err)

@@ -141,7 +141,7 @@ func TestErrorNamesFailedComponentAndOthersStop(t *testing.T) {
 func TestComponentThatEndsWithoutRequestFails(t *testing.T) {
 	short := fake{"short", func(context.Context, func()) error { return nil }}
 	err := Run(t.Context(), []Entry{{Component: short}}, ignoreEvent, ignoreReady)
-	if err == nil || err.Error() != "short: ended without a request to stop" {
+	if err == nil || err.Error() != "short: stopped unexpectedly" {
 		t.Errorf("got error %v", err)
 	}
 }

@@ -34,7 +34,7 @@ func (f Filter) ForComponent(name string) Filter {
 func NewFilter(pattern, level string) (filter Filter, err error) {
 	if pattern != "" {
 		if filter.Pattern, err = regexp.Compile("(?i)" + pattern); err != nil {
-			return filter, fmt.Errorf("read regular expression %q: %w", pattern, err)
+			return filter, fmt.Errorf("parse regular expression %q: %w", pattern, err)
 		}
 	}
 	if level != "" && !slices.Contains(levels, level) {
