@@ -22,7 +22,7 @@ func ClientCAFile(own, further, bundle string) (string, error) {
 			return "", fmt.Errorf("read kubelet client CA: %w", err)
 		}
 		if !x509.NewCertPool().AppendCertsFromPEM(content) {
-			return "", fmt.Errorf("read authority of the kubelet's clients %q: it contains no certificate; correct servingInfo.clientCA in node-config.yaml", path)
+			return "", fmt.Errorf("read kubelet client CA %q: it contains no certificate; correct servingInfo.clientCA in node-config.yaml", path)
 		}
 		authorities = append(append(authorities, content...), '\n')
 	}

@@ -186,7 +186,7 @@ func (k *Kubelet) Run(ctx context.Context, ready func()) error {
 			return (k.OtherNetwork || nodeReady(ctx, client, k.NodeName)) && k.serves()
 		}) {
 			if err := renewLease(pollCtx, client, k.NodeName, server.NodeLeaseDurationSeconds); err != nil {
-				slog.Warn("the kubelet renews the lease later", "error", err)
+				slog.Warn("cannot renew the node's lease at the start; the kubelet will renew it", "error", err)
 			}
 			ready()
 		}

@@ -97,7 +97,7 @@ func (b *Balancer) Run(ctx context.Context, ready func()) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return errors.New("the listener for components of the node ended")
+	return errors.New("the listener for the node's components stopped unexpectedly")
 }
 
 // update replaces the list of API servers. It ignores an empty list, because an empty list is never
@@ -123,7 +123,7 @@ func (b *Balancer) apply() {
 	if len(servers) == 0 || slices.Equal(servers, current) {
 		return
 	}
-	slog.Info("the API servers have changed", "addresses", servers)
+	slog.Info("the list of API servers has changed", "addresses", servers)
 	b.set(servers)
 	if b.Save == nil {
 		return
@@ -240,7 +240,7 @@ func (b *Balancer) record(address string, serves bool) {
 			continue
 		}
 		backend.serves = serves
-		slog.Info("an API server has changed its state", "address", address, "serves", serves)
+		slog.Info("an API server has become available or unavailable", "address", address, "serves", serves)
 		if !serves && len(b.backends) > 1 {
 			backend.close()
 		}

@@ -107,7 +107,7 @@ func (s Store) register(ctx context.Context, c *client.Client, index ocispec.Des
 			return nil, fmt.Errorf("unpack image %s: %w", record.Name, err)
 		}
 		if err := replace(ctx, c.ImageService(), record); err != nil {
-			return nil, fmt.Errorf("name image %s: %w", record.Name, err)
+			return nil, fmt.Errorf("tag image %s: %w", record.Name, err)
 		}
 		names = append(names, record.Name)
 	}

@@ -70,7 +70,7 @@ func (d *download) transfer(ctx context.Context, desc ocispec.Descriptor) ([]oci
 		return nil, refuse("the image has more than %d manifests, configurations and layers", maxBlobs)
 	}
 	if err := desc.Digest.Validate(); err != nil || desc.Size <= 0 {
-		return nil, refuse("the image names a blob without a valid digest and size")
+		return nil, refuse("the image refers to a blob without a valid digest and size")
 	}
 	desc = bare(desc)
 	// containerd shares transfers that have the same name. A transfer from one repository must not

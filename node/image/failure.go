@@ -23,7 +23,7 @@ var errInvalidName = errors.New("invalid name")
 // registry's name and one of a few reasons. Only the node's log contains the server's response,
 // because the pod's author might not be allowed to access the server.
 func failure(registry string, err error) error {
-	code, reason := codes.Unknown, "the image cannot be pulled; the log of the node has the cause"
+	code, reason := codes.Unknown, "the image cannot be pulled; to see the reason, run `slipway logs node` on the node"
 	rejection := (*rejection)(nil)
 	switch httpStatus := statusOf(err); {
 	case errors.As(err, &rejection):
@@ -33,12 +33,12 @@ func failure(registry string, err error) error {
 	case errors.Is(err, errInvalidName):
 		return status.Error(codes.InvalidArgument, "the name of the image is invalid")
 	case isRefused(err) && registry == "localhost":
-		return status.Error(codes.NotFound, "this node has no such image; the images named localhost/... are created on each node: "+
+		return status.Error(codes.NotFound, "this node has no such image; images named localhost/... are created on each node: "+
 			"see `slipway images list`, and `slipway logs images` for images of the platform")
 	case isRefused(err):
 		return status.Error(codes.PermissionDenied, (&outbound.Refused{Host: registry}).Error())
 	case errdefs.IsNotFound(err) || httpStatus == http.StatusNotFound:
-		code, reason = codes.NotFound, "the registry has no such image"
+		code, reason = codes.NotFound, "the registry has no such image; check its name and tag"
 	case errdefs.IsUnauthorized(err) || errdefs.IsPermissionDenied(err) || httpStatus == http.StatusUnauthorized || httpStatus == http.StatusForbidden:
 		code, reason = codes.PermissionDenied, "the registry denies access; check the pull secret"
 	case httpStatus == http.StatusTooManyRequests:
@@ -46,9 +46,9 @@ func failure(registry string, err error) error {
 	case isCertificate(err):
 		code, reason = codes.FailedPrecondition, "the certificate of the registry is not trusted"
 	case strings.Contains(err.Error(), "no space left on device"):
-		code, reason = codes.ResourceExhausted, "the image does not fit on the node's disk"
+		code, reason = codes.ResourceExhausted, "the image does not fit on the node's disk; remove images or volumes of the node, or use a smaller image"
 	case isNetwork(err) || httpStatus != 0:
-		code, reason = codes.Unavailable, "the server does not respond like a registry"
+		code, reason = codes.Unavailable, "the server's response is not a registry's; check the address"
 	}
 	return status.Error(code, fmt.Sprintf("registry %q: %s", registry, reason))
 }

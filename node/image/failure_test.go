@@ -28,7 +28,7 @@ func TestFailureOfPullNamesReason(t *testing.T) {
 		"no pull secret":         {"registry.example.com", fmt.Errorf("%s: %w", secret, errdefs.ErrUnauthenticated), codes.PermissionDenied, "pull secret"},
 		"timeout":                {"registry.example.com", fmt.Errorf("%s: %w", secret, context.DeadlineExceeded), codes.Unavailable, "does not respond"},
 		"full disk":              {"registry.example.com", errors.New("write layer: no space left on device"), codes.ResourceExhausted, "disk"},
-		"response of a stranger": {"registry.example.com", errors.New(secret), codes.Unknown, "log of the node"},
+		"response of a stranger": {"registry.example.com", errors.New(secret), codes.Unknown, "slipway logs node"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := failure(tt.registry, tt.err)

@@ -207,7 +207,7 @@ func TestPullRejectsResponsesThatExhaustNode(t *testing.T) {
 			image := padded()
 			image.config.RootFS.Type = "none"
 			registry.publish(t, image)
-		}, want: "does not describe layers"},
+		}, want: "lists no layers"},
 		"layer without a size": {prepare: func() {
 			image := padded()
 			image.layers[0].Size = 0

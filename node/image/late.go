@@ -35,7 +35,7 @@ func awaitImage(ctx context.Context, c *client.Client, name string, waiting func
 		return !errdefs.IsNotFound(err)
 	})
 	if ended != nil && ctx.Err() == nil {
-		err = fmt.Errorf("the node has not loaded it within %s; see `slipway logs node`", lateTimeout)
+		err = fmt.Errorf("the node did not load it within %s; see `slipway logs node`", lateTimeout)
 	}
 	return record, err
 }

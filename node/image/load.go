@@ -60,19 +60,19 @@ func (s Store) onBase(ctx context.Context, c *client.Client, img Image) (Image, 
 	}
 	base, err := c.GetImage(ctx, img.base)
 	if err != nil {
-		return img, fmt.Errorf("find base %s: %w", img.base, err)
+		return img, fmt.Errorf("find base image %s: %w", img.base, err)
 	}
 	unpacked, err := base.IsUnpacked(ctx, s.Snapshotter)
 	if err != nil || !unpacked {
-		return img, errors.Join(fmt.Errorf("use base %s: it is not unpacked", img.base), err)
+		return img, errors.Join(fmt.Errorf("use base image %s: it is not unpacked", img.base), err)
 	}
 	manifest, err := images.Manifest(ctx, c.ContentStore(), base.Target(), platforms.Default())
 	if err != nil {
-		return img, fmt.Errorf("read base %s: %w", img.base, err)
+		return img, fmt.Errorf("read base image %s: %w", img.base, err)
 	}
 	diffIDs, err := base.RootFS(ctx)
 	if err != nil {
-		return img, fmt.Errorf("read base %s: %w", img.base, err)
+		return img, fmt.Errorf("read base image %s: %w", img.base, err)
 	}
 	img.layers, img.diffIDs = manifest.Layers, diffIDs
 	img.Content += " on " + base.Target().Digest.String()

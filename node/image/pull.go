@@ -103,7 +103,7 @@ func (p *puller) pull(ctx context.Context, namespace string, ref reference.Named
 	id = config.Digest.String()
 	for _, name := range recordNames(ref, id, target.Digest.String()) {
 		if err := replace(ctx, p.client.ImageService(), images.Image{Name: name, Target: target, Labels: pulledLabels()}); err != nil {
-			return "", fmt.Errorf("name image %q: %w", name, err)
+			return "", fmt.Errorf("tag image %q: %w", name, err)
 		}
 	}
 	return id, nil
@@ -118,7 +118,7 @@ func (p *puller) transfer(ctx context.Context, namespace string, ref reference.N
 		return target, nil, err
 	}
 	if !images.IsManifestType(target.MediaType) && !images.IsIndexType(target.MediaType) {
-		return target, nil, refuse("it has no manifest of a supported format under this name")
+		return target, nil, refuse("the image's manifest has an unsupported format")
 	}
 	if err := p.checkPolicy(ctx, ref, target.Digest.String(), credentials); err != nil {
 		return target, nil, err
@@ -146,7 +146,7 @@ func (p *puller) transfer(ctx context.Context, namespace string, ref reference.N
 		err = unpackErr
 	}
 	if err == nil && result.Unpacks == 0 && d.layers.Load() > 0 {
-		err = refuse("the configuration of the image does not describe layers")
+		err = refuse("the image's configuration lists no layers")
 	}
 	return target, d, err
 }

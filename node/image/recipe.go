@@ -43,11 +43,11 @@ type Recipe struct {
 func (s Store) Build(ctx context.Context, recipe Recipe) (string, error) {
 	name, err := reference.ParseDockerRef(recipe.Name)
 	if err != nil {
-		return "", fmt.Errorf("name image %q: %w", recipe.Name, err)
+		return "", fmt.Errorf("parse image name %q: %w", recipe.Name, err)
 	}
 	parsed, err := recipe.read()
 	if err != nil {
-		return "", fmt.Errorf("read recipe %q: %w", recipe.File, err)
+		return "", fmt.Errorf("read Dockerfile %q: %w", recipe.File, err)
 	}
 	c, err := s.connect()
 	if err != nil {
@@ -65,7 +65,7 @@ func (s Store) build(ctx context.Context, c *client.Client, name string, r *read
 	if r.base != "scratch" {
 		base, err := s.baseImage(ctx, c, r.base, recipe.Waiting)
 		if err != nil {
-			return fmt.Errorf("use base %q: %w", r.base, err)
+			return fmt.Errorf("use base image %q: %w", r.base, err)
 		}
 		img = base
 		img.Name = name

@@ -34,7 +34,7 @@ func (s Store) baseImage(ctx context.Context, c *client.Client, name string, wai
 		record, err = awaitImage(ctx, c, full.String(), waiting)
 	}
 	if errdefs.IsNotFound(err) {
-		return Image{}, fmt.Errorf("it is not on this host; load it, or choose an image of `slipway images list`, such as %s", ToolsName)
+		return Image{}, fmt.Errorf("it is not on this host; load it, or choose an image that `slipway images list` prints, such as %s", ToolsName)
 	}
 	if err != nil {
 		return Image{}, err
@@ -76,7 +76,7 @@ func (s Store) isUnpackedOnly(ctx context.Context, c *client.Client, record imag
 	}
 	unpacked, err := client.NewImage(c, record).IsUnpacked(ctx, s.Snapshotter)
 	if err == nil && !unpacked {
-		err = fmt.Errorf("its layers are not stored on this host; load it from an archive, or choose another: %w", missing)
+		err = fmt.Errorf("its layers are not stored on this host; load it from an archive, or choose another image: %w", missing)
 	}
 	return true, err
 }
@@ -93,10 +93,10 @@ func addFiles(mapping instructions.SourcesAndDest, img *Image, dir string) error
 			continue
 		}
 		if absolute(img.config.WorkingDir, mapping.DestPath) != "/" {
-			return fmt.Errorf("archive %s can be added only to /", source)
+			return fmt.Errorf("the archive %s can only be added to the directory /", source)
 		}
 		if len(img.entries) > 0 {
-			return errors.New("add archives before files are copied")
+			return errors.New("archives must be added before files are copied; move this instruction up")
 		}
 		img.archives = append(img.archives, archive)
 	}
@@ -129,7 +129,7 @@ func isArchive(path string) bool {
 // are preserved.
 func copyFiles(mapping instructions.SourcesAndDest, img *Image, dir string) error {
 	if len(mapping.SourceContents) > 0 {
-		return errors.New("inline content is not supported; put it into a file")
+		return errors.New("inline content (here-documents) is not supported; put it in a file")
 	}
 	target := absolute(img.config.WorkingDir, mapping.DestPath)
 	into := strings.HasSuffix(mapping.DestPath, "/") || len(mapping.SourcePaths) > 1

@@ -28,8 +28,8 @@ func (p *puller) checkPolicy(ctx context.Context, ref reference.Named, digest st
 	if err == nil {
 		return nil
 	}
-	slog.WarnContext(ctx, "signature policy does not allow image", "image", ref.String(), "digest", digest, "policy", p.policyFile, "error", err)
-	return &rejection{codes.PermissionDenied, "the signature policy of the node does not allow the image; the log of the node has the cause"}
+	slog.WarnContext(ctx, "signature policy rejects image", "image", ref.String(), "digest", digest, "policy", p.policyFile, "error", err)
+	return &rejection{codes.PermissionDenied, "the signature policy of the node rejects the image; to see the reason, run `slipway logs node` on the node"}
 }
 
 // signatures reads an image's signatures from its signature store or, if no store is configured,

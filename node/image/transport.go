@@ -48,7 +48,7 @@ func (t *limitedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	resp.Body = body
 	if encoding := resp.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		body.Close()
-		return nil, &rejection{codes.FailedPrecondition, "it encodes responses, which clients of registries do not request"}
+		return nil, &rejection{codes.FailedPrecondition, "it encodes responses (Content-Encoding), although the request does not allow this"}
 	}
 	return resp, nil
 }
@@ -89,7 +89,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 		b.end()
 	}
 	if b.remaining -= int64(n); b.remaining < 0 {
-		return 0, &rejection{codes.FailedPrecondition, "it sends more data than the manifest announces or than a document may have"}
+		return 0, &rejection{codes.FailedPrecondition, "it sends more data than the manifest specifies, or a document that is too large"}
 	}
 	return n, err
 }

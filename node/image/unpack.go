@@ -57,7 +57,7 @@ func (u unpacking) run(ctx context.Context, namespace string, store content.Stor
 	}
 	defer u.memory.remove(layerMemory)
 	timeout := u.minTime + time.Duration(layer.Size>>20)*time.Second
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, &rejection{codes.DeadlineExceeded, fmt.Sprintf("a layer of the image is not unpacked after %s", timeout)})
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, &rejection{codes.DeadlineExceeded, fmt.Sprintf("a layer of the image could not be unpacked within %s", timeout)})
 	defer cancel()
 	ctx, end := context.WithCancelCause(ctx)
 	done := make(chan struct{})

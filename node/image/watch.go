@@ -65,7 +65,7 @@ func (w watch) run(ctx context.Context, m *meter, cancel context.CancelCauseFunc
 			continue
 		}
 		if bytesNow-bytes < w.min.bytes {
-			cancel(&rejection{codes.DeadlineExceeded, "it sends less than the minimum of 512 KiB a minute"})
+			cancel(&rejection{codes.DeadlineExceeded, "it sends less than 512 KiB a minute"})
 			return
 		}
 		elapsed, bytes = waitedNow, bytesNow

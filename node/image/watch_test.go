@@ -173,8 +173,8 @@ func TestUnpackingIsLimited(t *testing.T) {
 	})
 	registry.publish(t, image)
 	for want, change := range map[string]func(*Service){
-		"too much memory":    func(s *Service) { s.maxGrowth, s.minUnpackTime = 16<<20, time.Hour },
-		"not unpacked after": func(s *Service) { s.maxGrowth, s.minUnpackTime = 1<<40, time.Nanosecond },
+		"too much memory":              func(s *Service) { s.maxGrowth, s.minUnpackTime = 16<<20, time.Hour },
+		"could not be unpacked within": func(s *Service) { s.maxGrowth, s.minUnpackTime = 1<<40, time.Nanosecond },
 	} {
 		f.restart(t, change)
 		if _, err := f.pull(t, registry.host+"/team/app:1"); err == nil || !strings.Contains(err.Error(), want) {

@@ -106,7 +106,7 @@ func (c *ClusterSettings) update(settings string, restarted bool) (changed bool,
 		return false, nil
 	}
 	if restarted {
-		return false, errors.New("the masters describe the same settings in different ways; use the same version of slipway on all hosts")
+		return false, errors.New("the masters return different settings each time; use the same version of slipway on all hosts")
 	}
 	if err := c.Check(settings); err != nil {
 		return false, err

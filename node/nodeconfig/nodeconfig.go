@@ -115,7 +115,7 @@ func (s *Sync) begin() (restart bool, err error) {
 		return false, s.record.write(s.Record)
 	}
 	if current.Starts++; current.Starts > maxStarts {
-		return true, s.revert(fmt.Sprintf("the process of the node ended %d times before it was ready; `slipway logs node` on the host prints the reason", maxStarts))
+		return true, s.revert(fmt.Sprintf("the node process exited %d times before it was ready; to see the reason, run `slipway logs node` on the host", maxStarts))
 	}
 	return false, s.record.write(s.Record)
 }
@@ -139,7 +139,7 @@ func (s *Sync) finish(ctx context.Context) (restart bool, err error) {
 		*s.record = record{Hash: current.Hash, Applied: current.Applied}
 		return false, s.record.write(s.Record)
 	case <-timer.C:
-		return true, s.revert(fmt.Sprintf("the node was not ready after %s; `slipway logs node` on the host prints the reason", s.timeout))
+		return true, s.revert(fmt.Sprintf("the node was not ready after %s; to see the reason, run `slipway logs node` on the host", s.timeout))
 	}
 }
 

@@ -29,10 +29,10 @@ func Network(ctx context.Context, socket, namespace, name string) (string, error
 		},
 	}})
 	if err != nil {
-		return "", fmt.Errorf("list pods of %q: %w; start the host with slipway up", socket, err)
+		return "", fmt.Errorf("list pods of %q: %w; start the host with `slipway up`", socket, err)
 	}
 	if len(resp.GetItems()) == 0 {
-		return "", fmt.Errorf("find pod %s/%s: no such pod runs on this host; oc get pods -o wide prints the host of each pod", namespace, name)
+		return "", fmt.Errorf("find pod %s/%s: it does not run on this host; to see the host of each pod, run: oc get pods -o wide", namespace, name)
 	}
 	status, err := runtime.PodSandboxStatus(ctx, &criapi.PodSandboxStatusRequest{PodSandboxId: resp.GetItems()[0].GetId(), Verbose: true})
 	if err != nil {
@@ -51,7 +51,7 @@ func processNetwork(info string) (string, error) {
 		return "", fmt.Errorf("decode pod status: %w", err)
 	}
 	if sandbox.PID <= 0 {
-		return "", fmt.Errorf("find pod network: it has no process")
+		return "", fmt.Errorf("find pod network: the pod has no running process")
 	}
 	return fmt.Sprintf("/proc/%d/ns/net", sandbox.PID), nil
 }

@@ -63,7 +63,7 @@ func InCgroup(root string) ([]Process, error) {
 // if the directory does not exist.
 func cgroupDirs(root string) ([]string, error) {
 	if filepath.Clean("/"+root) == "/" {
-		return nil, fmt.Errorf("cgroup %q: cannot act on all cgroups of the host", root)
+		return nil, fmt.Errorf("cgroup %q: must not be the root cgroup of the host", root)
 	}
 	mounts, err := mountinfo.GetMounts(mountinfo.FSTypeFilter("cgroup", "cgroup2"))
 	if err != nil {

@@ -109,7 +109,7 @@ func resolve(dir string) (string, error) {
 		return "", err
 	}
 	if absolute == "/" {
-		return "", errors.New("unmount: cannot unmount everything below /")
+		return "", errors.New("unmount: the directory must not be /")
 	}
 	if resolved, err := filepath.EvalSymlinks(absolute); err == nil {
 		return resolved, nil

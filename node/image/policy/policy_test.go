@@ -133,7 +133,7 @@ func TestInvalidPoliciesAreReported(t *testing.T) {
 		`{"default": [{"type": "sigstoreSigned"}]}`:                              `type is "sigstoreSigned"`,
 		`{"default": [{"type": "signedBy", "keyType": "GPGKeys"}]}`:              "one of keyPath",
 		`{"default": [{"type": "signedBy", "keyType": "X509", "keyPath": "a"}]}`: "keyType",
-		`{"default": [{"type": "reject"}], "transports": {"docker": {"": [{"type": "signedBy", "keyType": "GPGKeys", "keyPath": "a", "signedIdentity": {"type": "exactReference"}}]}}}`: "unknown or incomplete",
+		`{"default": [{"type": "reject"}], "transports": {"docker": {"": [{"type": "signedBy", "keyType": "GPGKeys", "keyPath": "a", "signedIdentity": {"type": "exactReference"}}]}}}`: "lacks a field that the type needs",
 		`{"default": [{"type": "reject"}], "other": 1}`: "unknown field",
 	} {
 		if _, err := read(t, text); err == nil || !strings.Contains(err.Error(), want) {

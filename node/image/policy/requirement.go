@@ -132,7 +132,7 @@ func (i *identity) check() error {
 		"exactRepository": i.DockerRepository != "", "remapIdentity": i.Prefix != "" && i.SignedPrefix != "",
 	}
 	if complete, exists := valid[i.Type]; !exists || !complete {
-		return fmt.Errorf("signedIdentity of type %q is unknown or incomplete", i.Type)
+		return fmt.Errorf("signedIdentity has an unknown type %q, or lacks a field that the type needs", i.Type)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func TestPacketsOfPodsAndDevicesAreCaptured(t *testing.T) {
 		})
 	}
 	result := c.Slipway("network", "capture", "--pod", c.Namespace+"/far", "--write", filepath.Join(t.TempDir(), "none"))
-	if result.Code == 0 || !strings.Contains(result.Stderr, "no such pod runs on this host") {
+	if result.Code == 0 || !strings.Contains(result.Stderr, "it does not run on this host") {
 		t.Errorf("capture in a pod of another host: exit code %d, %s", result.Code, result.Stderr)
 	}
 }
