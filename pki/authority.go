@@ -77,7 +77,7 @@ func (i *issuer) checkAuthority(files Pair) error {
 	case keyErr != nil:
 		return fmt.Errorf("read key of certificate authority %q: %w; %s", files.Key, withoutPath(keyErr), remedy)
 	case !cert.IsCA:
-		return fmt.Errorf("read certificate authority %q: it is not an authority; %s", files.Cert, remedy)
+		return fmt.Errorf("read certificate authority %q: it is not a CA certificate; %s", files.Cert, remedy)
 	case !samePublicKey(cert.PublicKey, key.Public()):
 		return fmt.Errorf("read certificate authority %q: the key %q belongs to another certificate; %s", files.Cert, files.Key, remedy)
 	}

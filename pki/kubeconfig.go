@@ -130,7 +130,7 @@ func kubeconfig(server, user string, cluster *clientcmdapi.Cluster,
 	auth *clientcmdapi.AuthInfo) (*clientcmdapi.Config, error) {
 	address, err := url.Parse(server)
 	if err != nil || address.Host == "" {
-		return nil, fmt.Errorf("write kubeconfig of %s: %q is not a URL of an API server", user, server)
+		return nil, fmt.Errorf("write kubeconfig of %s: %q is not the URL of an API server", user, server)
 	}
 	host := strings.ReplaceAll(address.Host, ".", "-")
 	cluster.Server = server

@@ -186,7 +186,7 @@ func TestErrorContainsInvalidURL(t *testing.T) {
 	spec := newSpec(t)
 	spec.APIURL = "192.0.2.10"
 	_, err := Ensure(spec)
-	if want := `write kubeconfig of system:admin: "192.0.2.10" is not a URL of an API server`; err == nil || err.Error() != want {
+	if want := `write kubeconfig of system:admin: "192.0.2.10" is not the URL of an API server`; err == nil || err.Error() != want {
 		t.Errorf("Ensure: %v, want %s", err, want)
 	}
 }

@@ -135,7 +135,7 @@ func TestAuthoritiesAreNeverReplaced(t *testing.T) {
 		{"leaf instead of the authority", func(t *testing.T, s *Spec) {
 			copyFile(t, filesOf(*s).APIServer.Cert, filesOf(*s).CA.Cert)
 			copyFile(t, filesOf(*s).APIServer.Key, filesOf(*s).CA.Key)
-		}, func(f Files) string { return f.CA.Cert }, "not an authority"},
+		}, func(f Files) string { return f.CA.Cert }, "not a CA certificate"},
 		{"expired", after(11 * year), func(f Files) string { return f.CA.Cert }, "it expired on"},
 		{"clock before NotBefore", after(-year), func(f Files) string { return f.CA.Cert }, "set the machine's clock"},
 		{"missing signing key of service accounts", func(t *testing.T, s *Spec) { remove(t, filesOf(*s).ServiceAccountKey) }, func(f Files) string { return f.ServiceAccountKey }, "no such file"},

@@ -45,7 +45,7 @@ func Open(dir string, sealed []byte) ([]byte, error) {
 }
 
 // errSealed is the error for a file that was not sealed by one of the cluster's masters.
-var errSealed = errors.New("it was changed, or sealed with another authority of the cluster")
+var errSealed = errors.New("it was changed, or encrypted by a cluster with another certificate authority")
 
 func sealBox(dir string) (cipher.AEAD, error) {
 	secret, err := os.ReadFile(FilesIn(dir).CA.Key)

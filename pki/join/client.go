@@ -54,7 +54,7 @@ func (c Client) Authority(ctx context.Context) ([]byte, error) {
 	}
 	authority, ok := c.Token.Trusted(data)
 	if !ok {
-		return nil, fmt.Errorf("the server at %s does not belong to the cluster of the token; check the address, and whether something intercepts the connection", c.URL)
+		return nil, fmt.Errorf("the server at %s does not belong to the token's cluster; check the address, and that no proxy intercepts the connection", c.URL)
 	}
 	return authority, nil
 }
@@ -96,7 +96,7 @@ func (c Client) send(ctx context.Context, settings *tls.Config, method string, b
 	}
 	response, err := client.Do(request)
 	if invalid := (x509.CertificateInvalidError{}); errors.As(err, &invalid) && invalid.Reason == x509.Expired {
-		return nil, fmt.Errorf("the certificate of %s is not valid at this machine's time, %s; set the clock of the machine", c.URL, time.Now().Format(time.RFC3339))
+		return nil, fmt.Errorf("the certificate of %s is not valid at %s, this machine's current time; set the clock of this machine", c.URL, time.Now().Format(time.RFC3339))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("the master does not respond: %w; check the address, and that the firewall of the master allows the port", err)
@@ -124,7 +124,7 @@ func rejection(url string, code int, data []byte) error {
 	case http.StatusServiceUnavailable, http.StatusInternalServerError:
 		return errors.New(strings.TrimSpace(string(data)))
 	}
-	return fmt.Errorf("%s is not the address of a master of slipway: it returned HTTP status %d", url, code)
+	return fmt.Errorf("%s is not the address of a Slipway master: it returned HTTP status %d", url, code)
 }
 
 // rejected is an error with a master's reason for a rejection. It matches ErrRejected.
@@ -141,7 +141,7 @@ func checkClock(date string) error {
 		return nil // the server does not send its time
 	}
 	if difference := time.Since(master); difference.Abs() > maxClockDifference {
-		return fmt.Errorf("the clock of this machine differs from the master's by %s; set it, since certificates depend on the time", difference.Abs().Round(time.Second))
+		return fmt.Errorf("the clock of this machine differs from the master's clock by %s; synchronize the clocks, because certificates are valid only from and until certain times", difference.Abs().Round(time.Second))
 	}
 	return nil
 }

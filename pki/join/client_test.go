@@ -139,7 +139,7 @@ func TestHostWithWrongClockIsRejectedBeforeItSendsToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m.clock = range []time.Duration{10 * time.Minute, -10 * time.Minute} {
-		if err := m.join(t, m.URL, token); err == nil || !strings.Contains(err.Error(), "the clock of this machine differs from the master's by ") || m.requests > 0 {
+		if err := m.join(t, m.URL, token); err == nil || !strings.Contains(err.Error(), "the clock of this machine differs from the master's clock by ") || m.requests > 0 {
 			t.Errorf("with a difference of %s: %d requests, %v", m.clock, m.requests, err)
 		}
 	}

@@ -72,7 +72,7 @@ func (t Token) Open(key *ecdh.PrivateKey, sealed []byte) ([]byte, error) {
 func (t Token) box(own *ecdh.PrivateKey, other, sender, receiver *ecdh.PublicKey) (cipher.AEAD, error) {
 	secret, err := own.ECDH(other)
 	if err != nil {
-		return nil, fmt.Errorf("agree on a key for the join: %w", err)
+		return nil, fmt.Errorf("compute shared key for the join: %w", err)
 	}
 	secret = append(secret, t.String()...)
 	salt := append(sender.Bytes(), receiver.Bytes()...)

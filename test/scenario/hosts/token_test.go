@@ -24,10 +24,10 @@ func TestHostThatCannotJoinReportsReason(t *testing.T) {
 	for name, tt := range map[string]struct{ url, token, want string }{
 		"no token":         {c.APIURL(), "x", "not a complete token"},
 		"revoked token":    {c.APIURL(), revoked, "was revoked"},
-		"other cluster":    {c.APIURL(), strings.Join(parts, "."), "does not belong to the cluster of the token"},
+		"other cluster":    {c.APIURL(), strings.Join(parts, "."), "does not belong to the token's cluster"},
 		"wrong port":       {strings.Replace(c.APIURL(), "8443", "8444", 1), valid, "does not respond"},
 		"not a URL":        {"master", valid, "is not the address of a master"},
-		"another server":   {"https://" + c.Address.String() + ":5000", valid, "is not the address of a master of slipway"},
+		"another server":   {"https://" + c.Address.String() + ":5000", valid, "is not the address of a Slipway master"},
 		"name of the node": {c.APIURL(), c.Token(), "already has a node second"},
 	} {
 		t.Run(name, func(t *testing.T) {
