@@ -129,7 +129,7 @@ func (a *applier) insist(ctx context.Context, objects []*unstructured.Unstructur
 			objects = remaining
 		}
 		if delay == maximum && ctx.Err() == nil {
-			slog.Warn("default objects are missing", "count", len(objects), "error", err)
+			slog.Warn("cannot create all default objects yet", "count", len(objects), "error", err)
 		}
 	}
 }

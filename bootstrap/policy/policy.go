@@ -192,7 +192,7 @@ func eachLine(text string, do func(string) error) error {
 			continue
 		}
 		if err := do(line); err != nil {
-			return fmt.Errorf("read default policy, line %d, %q: %w", number, line, err)
+			return fmt.Errorf("parse default policy, line %d, %q: %w", number, line, err)
 		}
 	}
 	return lines.Err()

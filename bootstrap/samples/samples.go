@@ -153,7 +153,7 @@ func Select(names []string) ([]*Image, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(all, func(image *Image) bool { return image.Name == name || slices.Contains(image.Streams, name) })
 		if i < 0 {
-			return nil, fmt.Errorf("find image %q: the images are %s", name, strings.Join(allNames, ", "))
+			return nil, fmt.Errorf("find image %q: it must be one of %s", name, strings.Join(allNames, ", "))
 		}
 		for _, image := range []*Image{all[i].base, all[i]} {
 			if image != nil && !slices.Contains(selected, image) {

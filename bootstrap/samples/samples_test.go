@@ -132,7 +132,7 @@ func TestRecipeOfBundleHasBaseAndSpecification(t *testing.T) {
 }
 
 func TestSelectReturnsErrorForUnknownImage(t *testing.T) {
-	if _, err := Select([]string{"oracle"}); err == nil || !strings.Contains(err.Error(), `find image "oracle": the images are apb-base, golang`) {
+	if _, err := Select([]string{"oracle"}); err == nil || !strings.Contains(err.Error(), `find image "oracle": it must be one of apb-base, golang`) {
 		t.Error(err)
 	}
 }
