@@ -23,10 +23,10 @@ func (a *assembly) saveArtifacts(ctx context.Context) bool {
 	}
 	err := a.runSaveArtifacts(ctx)
 	if err != nil {
-		fmt.Fprintf(a.Out, "No artifacts of an earlier build: %v\n", err)
+		fmt.Fprintf(a.Out, "Cannot use artifacts of an earlier build: %v\n", err)
 		return false
 	}
-	fmt.Fprintln(a.Out, "Using artifacts of the earlier build")
+	fmt.Fprintln(a.Out, "Using artifacts of an earlier build")
 	return true
 }
 

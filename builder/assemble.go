@@ -145,7 +145,7 @@ func (a *assembly) ignorePatterns() []string {
 	defer file.Close()
 	patterns, err := ignorefile.ReadAll(file)
 	if err != nil {
-		fmt.Fprintf(a.Out, "warning: cannot use .s2iignore: %v\n", err)
+		fmt.Fprintf(a.Out, "warning: cannot apply .s2iignore: %v\n", err)
 	}
 	return patterns
 }

@@ -85,7 +85,7 @@ func blockLinkLocalRoutes(allowed []netip.Addr) error {
 		}
 		route.Dst = network(netip.PrefixFrom(server, server.BitLen()))
 		if err := netlink.RouteReplace(route); err != nil {
-			return fmt.Errorf("set route to name server %s: %w", server, err)
+			return fmt.Errorf("add route to name server %s: %w", server, err)
 		}
 	}
 	if err := netlink.RouteReplace(&netlink.Route{Dst: network(linkLocal), Type: unix.RTN_UNREACHABLE}); err != nil {

@@ -112,7 +112,7 @@ func (r *run) sourceDockerfile(path string) ([]byte, error) {
 	defer root.Close()
 	file, err := root.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read %q: the source does not contain this Dockerfile", path)
+		return nil, fmt.Errorf("read %q: the source does not contain this Dockerfile; set contextDir or dockerfilePath in the build configuration", path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read Dockerfile: %w", err)

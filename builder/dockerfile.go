@@ -61,7 +61,7 @@ func environment(env []corev1.EnvVar, escape rune) (lines []string, err error) {
 	quote := strings.NewReplacer(string(escape), string(escape)+string(escape), `"`, string(escape)+`"`, "$", string(escape)+"$")
 	for _, variable := range env {
 		if strings.ContainsAny(variable.Value, "\r\n") || strings.ContainsAny(variable.Name, "\r\n =\"") {
-			return nil, fmt.Errorf("variable %q: a variable in a Dockerfile can have only one line: remove line breaks, and special characters from its name", variable.Name)
+			return nil, fmt.Errorf("variable %q: the value must be a single line, and the name must not contain special characters, because the variable becomes an ENV instruction of the Dockerfile", variable.Name)
 		}
 		lines = append(lines, fmt.Sprintf(`ENV %s="%s"`, variable.Name, quote.Replace(variable.Value)))
 	}

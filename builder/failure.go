@@ -36,13 +36,13 @@ var messages = map[buildv1.StatusReason]string{
 	buildv1.StatusReasonFetchImageContentFailed:   "Failed to fetch input from an image.",
 	buildv1.StatusReasonInvalidContextDirectory:   "The context directory does not exist in the source.",
 	buildv1.StatusReasonManageDockerfileFailed:    "Failed to prepare the Dockerfile.",
-	buildv1.StatusReasonDockerBuildFailed:         "Failed to build the image of the Dockerfile.",
+	buildv1.StatusReasonDockerBuildFailed:         "Failed to build the image from the Dockerfile.",
 	buildv1.StatusReasonPullBuilderImageFailed:    "Failed to pull the builder image.",
-	reasonFetchScriptsFailed:                      "Failed to find the scripts that build the source.",
+	reasonFetchScriptsFailed:                      "Failed to find or download the assemble and run scripts.",
 	reasonAssembleFailed:                          "The assemble script failed.",
 	buildv1.StatusReasonPostCommitHookFailed:      "The post-commit hook failed.",
 	buildv1.StatusReasonPushImageToRegistryFailed: "Failed to push the image to the registry.",
-	buildv1.StatusReasonGenericBuildFailed:        "The build failed; the log contains the reason.",
+	buildv1.StatusReasonGenericBuildFailed:        "The build failed; see the log for the reason.",
 }
 
 // setFailed sets the Build's status to failed, with the reason and message for err.

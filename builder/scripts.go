@@ -53,7 +53,7 @@ func (a *assembly) findScripts(ctx context.Context) (scripts, error) {
 			}
 		}
 		if result.paths[name] == "" && name != "save-artifacts" {
-			return result, fmt.Errorf("find script %q: it is missing in the URL of the strategy, in .s2i/bin of the source, and in the label %s of image %q", name, scriptsLabel, a.strategy.From.Name)
+			return result, fmt.Errorf("find script %q: the scripts URL of the strategy, .s2i/bin in the source and the label %s of image %q do not provide it", name, scriptsLabel, a.strategy.From.Name)
 		}
 	}
 	return result, nil

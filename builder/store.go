@@ -79,7 +79,7 @@ func (r *run) lock(ctx context.Context, file *os.File) error {
 		return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil, nil
 	})
 	if err != nil {
-		return errors.New("another build uses them")
+		return errors.New("another build is using them")
 	}
 	return nil
 }

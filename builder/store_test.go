@@ -119,7 +119,7 @@ func TestBuildWithoutLockRunsWithoutStore(t *testing.T) {
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	if _, log := s.mustBuild(inline(s.stages(), buildv1.DockerBuildStrategy{}), nil); !strings.Contains(log, "cannot use layers of earlier builds: another build uses them") {
+	if _, log := s.mustBuild(inline(s.stages(), buildv1.DockerBuildStrategy{}), nil); !strings.Contains(log, "cannot use layers of earlier builds: another build is using them") {
 		t.Errorf("the log lacks the reason:\n%s", log)
 	}
 	if entries, err := os.ReadDir(s.cache); err != nil || len(entries) != 1 {

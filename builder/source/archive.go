@@ -73,7 +73,7 @@ func extractTar(in io.Reader, to *os.Root, limit *Limit) error {
 
 // errUnsupported returns the error for an unsupported entry type in a tar or zip archive.
 func errUnsupported(entryType any) error {
-	return fmt.Errorf("an entry of type %q is neither a file, a directory nor a link: remove it from the archive", entryType)
+	return fmt.Errorf("an entry has type %q, which is not a file, a directory or a link: remove it from the archive", entryType)
 }
 
 // Store writes an upload to one file in a directory.

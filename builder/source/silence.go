@@ -9,7 +9,7 @@ import (
 )
 
 // errSilent is the error for a source that has stopped sending data.
-var errSilent = errors.New("the source has sent no data for too long: check the server or the client that sends it, and start the build again")
+var errSilent = errors.New("the transfer of the source stalled: check the server or the client that sends it, and start the build again")
 
 // errTooLarge is the error for a source that requires too much memory.
 var errTooLarge = errors.New("the objects or references of the repository are too large for the memory of a build: build from a smaller repository, or upload the source as an archive")

@@ -103,7 +103,7 @@ func (w Web) Download(ctx context.Context, from string) ([]byte, error) {
 	case http.StatusNotFound, http.StatusGone:
 		return nil, fmt.Errorf("download %q: %w", Anonymous(from), ErrNotExist)
 	default:
-		return nil, fmt.Errorf("download %q: the server responds %q", Anonymous(from), resp.Status)
+		return nil, fmt.Errorf("download %q: the server responded with %q", Anonymous(from), resp.Status)
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxDownloadBytes+1))
 	if err == nil && len(data) > maxDownloadBytes {
