@@ -16,7 +16,7 @@ import (
 
 func main() {
 	base := flag.String("base", "main", "branch or commit to compare with")
-	changedOnly := flag.Bool("changed", false, "print the packages with changed files only")
+	changedOnly := flag.Bool("changed", false, "print only the packages with changed files")
 	flag.Parse()
 	if err := run(os.Stdout, *base, *changedOnly); err != nil {
 		fmt.Fprintln(os.Stderr, "affected:", err)
@@ -48,7 +48,7 @@ func run(out io.Writer, base string, changedOnly bool) error {
 func changedFiles(base string) ([]string, error) {
 	ancestor, err := git("merge-base", base, "HEAD")
 	if err != nil {
-		return nil, fmt.Errorf("compare with %q: %w: name another branch with BASE=", base, err)
+		return nil, fmt.Errorf("compare with %q: %w; set another branch with BASE=", base, err)
 	}
 	tracked, err := git("diff", "--name-only", strings.TrimSpace(ancestor))
 	if err != nil {

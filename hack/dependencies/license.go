@@ -114,7 +114,7 @@ func checkLicenses(linked []dependency) error {
 		required[d.Path] = other
 		switch {
 		case len(licenses) == 0:
-			problems = append(problems, fmt.Errorf("%s %s: its license isn't recognized; add a phrase of it to hack/dependencies/license.go", d.Path, d.Version))
+			problems = append(problems, fmt.Errorf("%s %s: its license isn't recognized; add a phrase from the license to hack/dependencies/license.go", d.Path, d.Version))
 		case other && exceptions[d.Path].reason == "":
 			problems = append(problems, fmt.Errorf("%s %s: license %s isn't permissive; leave the module out, or add an exception with its reason to hack/dependencies/license.go",
 				d.Path, d.Version, strings.Join(licenses, ", ")))
@@ -137,7 +137,7 @@ func checkNotice(notice string, linked []dependency) error {
 		for _, content := range d.files(noticeFile) {
 			for line := range strings.Lines(content) {
 				if line = plain(strings.TrimPrefix(line, "// SPDX-FileCopyrightText:")); strings.Contains(line, "Copyright") && !strings.Contains(notice, line) {
-					problems = append(problems, fmt.Errorf("%s %s: NOTICE lacks its line %q", d.Path, d.Version, line))
+					problems = append(problems, fmt.Errorf("%s %s: NOTICE lacks the line %q", d.Path, d.Version, line))
 				}
 			}
 		}

@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	out := flag.String("out", "bin/docs", "directory for the pages; its content is removed")
+	out := flag.String("out", "bin/docs", "directory for the pages; its previous content is removed")
 	flag.Parse()
 	if err := write(".", *out); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -113,7 +113,7 @@ var description = regexp.MustCompile(`^Desc\{fqName: "([^"]+)", help: "(?:\[ALPH
 func parse(text string) (metric, error) {
 	match := description.FindStringSubmatch(text)
 	if match == nil {
-		return metric{}, fmt.Errorf("read metric: %s has an unknown form", text)
+		return metric{}, fmt.Errorf("parse metric: %s has an unknown form", text)
 	}
 	return metric{name: match[1], help: strings.TrimSuffix(match[2], "."), labels: match[3]}, nil
 }

@@ -18,8 +18,8 @@ import (
 )
 
 func main() {
-	record := flag.String("record", "", "file that gets the times of this run")
-	report := flag.String("report", "", "directory whose records are printed; no test runs")
+	record := flag.String("record", "", "file to write the times of this run to")
+	report := flag.String("report", "", "print the records in this directory instead of running tests")
 	limit := flag.Int("rerun", 0, "maximum number of failed tests that are run again")
 	flag.Parse()
 	if err := run(os.Stdout, *record, *report, *limit, flag.Args()); err != nil {
@@ -38,7 +38,7 @@ func run(out io.Writer, record, report string, limit int, args []string) error {
 		return nil
 	}
 	if record == "" || len(args) == 0 {
-		return fmt.Errorf("set -record FILE and the arguments of go test, or -report DIRECTORY")
+		return fmt.Errorf("specify -record FILE and the arguments of go test, or -report DIRECTORY")
 	}
 	start := time.Now()
 	results, testErr := test(out, args)

@@ -12,12 +12,12 @@ import (
 func rerun(out io.Writer, failed []testName, args []string) ([]testName, error) {
 	var flaky []testName
 	for _, name := range failed {
-		fmt.Fprintf(out, "\nonce more: %s\n", name)
+		fmt.Fprintf(out, "\nrunning again: %s\n", name)
 		if _, err := test(out, rerunArgs(name, args)); err != nil {
 			return flaky, fmt.Errorf("%s failed twice: %w", name, err)
 		}
 		flaky = append(flaky, name)
-		fmt.Fprintf(out, "FLAKY: %s failed and then passed: find out why\n", name)
+		fmt.Fprintf(out, "FLAKY: %s failed and then passed; find the cause\n", name)
 	}
 	return flaky, nil
 }

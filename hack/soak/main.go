@@ -48,7 +48,7 @@ func main() {
 func run(ctx context.Context, o options) error {
 	only, err := regexp.Compile(o.only)
 	if err != nil {
-		return fmt.Errorf("read flag -only: %w", err)
+		return fmt.Errorf("parse flag -only: %w", err)
 	}
 	targets, err := find(".", only)
 	if err != nil {
