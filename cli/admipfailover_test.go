@@ -26,8 +26,8 @@ func TestIPFailoverReportsInvalidFlags(t *testing.T) {
 		"--virtual-ips=192.0.2.1 --check-script=check.sh":         "must be the path of a script in the pods",
 		"--virtual-ips=192.0.2.1 --preemption-strategy=sometimes": "must be preempt_nodelay",
 		"--virtual-ips=192.0.2.1 --type=other":                    "must be keepalived",
-		"Bad_Name --virtual-ips=192.0.2.1":                        "name the configuration",
-		"--virtual-ips=192.0.2.1 --selector=zone!=edge":           "read --selector",
+		"Bad_Name --virtual-ips=192.0.2.1":                        "parse name",
+		"--virtual-ips=192.0.2.1 --selector=zone!=edge":           "parse --selector",
 	} {
 		_, stderr, code := client(t, "oc", nil, append([]string{"--namespace=shop", "adm", "ipfailover", "--dry-run"}, strings.Fields(flags)...)...)
 		if code == 0 || !strings.Contains(stderr, want) {

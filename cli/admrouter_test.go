@@ -66,9 +66,9 @@ func TestRouterObjectsContainFiles(t *testing.T) {
 
 func TestRouterReportsInvalidFlags(t *testing.T) {
 	for args, want := range map[string]string{
-		"Bad_Name": "name the router", "--ports=80": "one for HTTPS", "--ports=80:8080,443": "container port 80 and host port 8080 must be equal", "--ports=80,80": "appears twice", "--ports=0,1": "neither PORT",
+		"Bad_Name": "parse name", "--ports=80": "one for HTTPS", "--ports=80:8080,443": "container port 80 and host port 8080 must be equal", "--ports=80,80": "appears twice", "--ports=0,1": "neither PORT",
 		"--ports=80,1936": "is the port of --stats-port", "--stats-port=70000": "must be a port", "--type=other": "must be haproxy-router or f5-router", "--type=f5-router": "--external-host-password", "--mutual-tls-auth=maybe": "none, optional or required",
-		"--mutual-tls-auth=required": "--mutual-tls-auth-ca", "--replicas=-1": "must not be negative", "--labels=a=b=c": "read --labels", "--selector==": "read --selector",
+		"--mutual-tls-auth=required": "--mutual-tls-auth-ca", "--replicas=-1": "must not be negative", "--labels=a=b=c": "parse --labels", "--selector==": "parse --selector",
 		"--default-cert=/etc/hosts": "must contain a private key and its certificate", "--default-cert=/nowhere": "no such file",
 	} {
 		_, stderr, code := client(t, "oc", nil, append([]string{"--namespace=shop", "adm", "router", "--dry-run"}, strings.Fields(args)...)...)

@@ -38,7 +38,7 @@ import (
 func New(name string) *cobra.Command {
 	return &cobra.Command{
 		Use:                name,
-		Short:              "The client of the cluster, as the program " + name,
+		Short:              "Run the client of the cluster, " + name,
 		DisableFlagParsing: true,
 		SilenceUsage:       true,
 		RunE: func(_ *cobra.Command, args []string) error {

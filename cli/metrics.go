@@ -37,7 +37,7 @@ func explainMissingMetrics(root *cobra.Command, factory util.Factory, errOut io.
 		command.Run = func(command *cobra.Command, args []string) {
 			run(command, args)
 			if lacksMetrics(factory) {
-				fmt.Fprintln(errOut, "Warning: the cluster has no metrics, so the autoscaler changes nothing: "+installMetrics)
+				fmt.Fprintln(errOut, "Warning: the cluster has no metrics, so the autoscaler cannot scale pods: "+installMetrics)
 			}
 		}
 	}

@@ -20,9 +20,9 @@ type oldFlag struct {
 
 const (
 	noInitializers = "initializers no longer exist, and all objects are included"
-	noGenerators   = "the object has one form only"
-	noHeapster     = "usage comes from the metrics API"
-	noRegistry     = "the cluster stores the manifests of images"
+	noGenerators   = "there is only one generator"
+	noHeapster     = "the command gets usage from the metrics API"
+	noRegistry     = "the command gets the image's manifest from the cluster"
 )
 
 // flagsWithoutEffect returns the flags that commands accept but ignore.

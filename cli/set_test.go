@@ -197,7 +197,7 @@ func TestSetReportsInvalidArguments(t *testing.T) {
 		"volume --add -t secret --default-mode=rw":        "must be an octal number",
 		"volume --add --source={}":                        "is empty",
 		`volume --add --source={"nsf":{}}`:                `unknown field "nsf"`,
-		`volume --add -t secret --source={"emptyDir":{}}`: "neither --type",
+		`volume --add -t secret --source={"emptyDir":{}}`: "--source cannot be used with --type",
 		"volume --add -m data":                            "must begin with a slash",
 		"volume --add --name=old -t emptyDir":             "--overwrite",
 		"volume --add -m /old":                            `volume mount '/old' already exists for container "web"`,

@@ -118,7 +118,7 @@ func newProjectTemplate(streams genericiooptions.IOStreams) *cobra.Command {
 
 Each new project gets the objects of the template. Keep the project and the role binding
 of its administrator in the template.`,
-		Example: `  # Use your own template: write it, change it, create it, and set projectRequestTemplate in the master's configuration
+		Example: `  # Use your own template: print the default, change it, create it, and set projectRequestTemplate in the master's configuration
   oc adm create-bootstrap-project-template -o yaml > template.yaml
   oc create -f template.yaml -n default`,
 		Args: cobra.NoArgs,

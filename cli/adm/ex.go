@@ -50,8 +50,8 @@ func newConfigPatch(streams genericiooptions.IOStreams) *cobra.Command {
 	p := &configPatch{IOStreams: streams, print: genericclioptions.NewPrintFlags("").WithDefaultOutput("yaml").WithTypeSetter(scheme.Scheme)}
 	command := &cobra.Command{
 		Use:   "patch FILENAME -p PATCH",
-		Short: "Print a configuration file with a patch",
-		Long:  "Print a configuration file, such as master-config.yaml, with a patch. The file does not change.",
+		Short: "Print a configuration file with a patch applied",
+		Long:  "Print a configuration file, such as master-config.yaml, with a patch applied. The file does not change.",
 		Example: `  # Print master-config.yaml with another public URL
   oc ex config patch master-config.yaml -p '{"masterPublicURL": "https://master.example.com:8443"}'`,
 		Args: cobra.ExactArgs(1),
@@ -78,7 +78,7 @@ func (p *configPatch) run(file string) error {
 	}
 	patch, err := yaml.YAMLToJSON([]byte(p.patch))
 	if err != nil {
-		return fmt.Errorf("read --patch: %w", err)
+		return fmt.Errorf("parse --patch: %w", err)
 	}
 	switch p.kind {
 	case "json":
@@ -89,7 +89,7 @@ func (p *configPatch) run(file string) error {
 	case "merge", "strategic": // no difference, because configuration files define no merge keys
 		document, err = jsonpatch.MergePatch(document, patch)
 	default:
-		return fmt.Errorf("read --type %q: must be json, merge or strategic", p.kind)
+		return fmt.Errorf("parse --type %q: must be json, merge or strategic", p.kind)
 	}
 	if err != nil {
 		return fmt.Errorf("patch %q: %w", file, err)

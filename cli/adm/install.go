@@ -92,7 +92,7 @@ func (i *installation) createObject(ctx context.Context, namespace string, objec
 // withRemedy adds advice to the Forbidden error for a cluster role binding.
 func withRemedy(err error, object *unstructured.Unstructured) error {
 	if apierrors.IsForbidden(err) && object.GetKind() == "ClusterRoleBinding" {
-		return fmt.Errorf("%w; a cluster administrator can do this, or use --own-project, which does not need this permission", err)
+		return fmt.Errorf("%w; ask a cluster administrator to run the command, or use --own-project, which does not need this permission", err)
 	}
 	return err
 }

@@ -46,7 +46,7 @@ If a deployment configuration with this name exists, the command changes nothing
 	f.print.AddFlags(command)
 	flags := command.Flags()
 	flags.BoolVar(&f.dryRun, "dry-run", false, "Print the objects without creating them.")
-	flags.Bool("create", true, "Accepted for OpenShift 3: the command always creates a missing configuration.")
+	flags.Bool("create", true, "Ignored. Accepted for compatibility with OpenShift 3: the command always creates a missing configuration.")
 	_ = flags.MarkHidden("create") // cannot fail: the flag exists
 	f.request.AddFlags(flags)
 	return command

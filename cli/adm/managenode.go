@@ -55,7 +55,7 @@ func newManageNode(factory util.Factory, streams genericiooptions.IOStreams) *co
 	}
 	flags := command.Flags()
 	flags.BoolVar(&m.listPods, "list-pods", false, "List the pods that run on the nodes.")
-	flags.BoolVar(&m.schedulable, "schedulable", false, "Whether new pods can be scheduled on the nodes.")
+	flags.BoolVar(&m.schedulable, "schedulable", false, "Mark the nodes as schedulable, or with =false as unschedulable.")
 	flags.StringVar(&m.selector, "selector", "", "Label selector of nodes, instead of their names.")
 	flags.StringVar(&m.podSelector, "pod-selector", "", "Label selector of the listed pods.")
 	m.print.AddFlags(command)
@@ -73,11 +73,11 @@ func (m *manageNode) validate(command *cobra.Command) error {
 	m.selected = command.Flags().Changed("selector") // an empty selector selects all nodes
 	switch mark := command.Flags().Changed("schedulable"); {
 	case len(m.names) == 0 && !m.selected:
-		return errors.New("name nodes, or select them with --selector")
+		return errors.New("specify nodes by name, or with --selector")
 	case len(m.names) > 0 && m.selected:
 		return errors.New("use either node names or --selector, not both")
 	case mark == m.listPods:
-		return errors.New("no action: use --list-pods or --schedulable=BOOLEAN")
+		return errors.New("specify an action: --list-pods or --schedulable=BOOLEAN")
 	case m.podSelector != "" && !m.listPods:
 		return errors.New("--pod-selector needs --list-pods; to move pods to other nodes, use oc adm drain")
 	}

@@ -56,7 +56,7 @@ networkConfig.networkPluginName.`,
 	parent.AddCommand(
 		newNetworkChange(factory, networkplugin.Join, &cobra.Command{
 			Use: "join-projects --to=PROJECT {PROJECT... | --selector=SELECTOR}", Short: "Join project network",
-			Long: "Join the networks of projects to the network of another project. Pods and services of all these projects reach each other.",
+			Long: "Join the networks of projects to the network of another project. Pods and services of all these projects can reach each other.",
 			Example: `  # Join the networks of two projects to the network of a third
   oc adm pod-network join-projects --to=project1 project2 project3
 
@@ -65,7 +65,7 @@ networkConfig.networkPluginName.`,
 		}),
 		newNetworkChange(factory, networkplugin.Isolate, &cobra.Command{
 			Use: "isolate-projects {PROJECT... | --selector=SELECTOR}", Short: "Isolate project network",
-			Long: "Isolate projects: each gets its own network, which only global projects reach.",
+			Long: "Isolate projects: each gets its own network, which only global projects can reach.",
 			Example: `  # Isolate two projects
   oc adm pod-network isolate-projects project1 project2`,
 		}),
@@ -176,7 +176,7 @@ func (n *podNetwork) apply(ctx context.Context, project string) error {
 		return !pending, nil
 	})
 	if wait.Interrupted(err) {
-		return fmt.Errorf("network change of project %q is still pending after %s; see the log of the control plane", project, changeTimeout)
+		return fmt.Errorf("network change of project %q is still pending after %s; run `slipway logs control-plane` on a master to see the reason", project, changeTimeout)
 	}
 	return err
 }

@@ -73,11 +73,11 @@ type prunable struct {
 func (p *pruning) command() *cobra.Command {
 	command := &cobra.Command{
 		Use: p.kind, Short: "Remove old completed and failed " + p.kind,
-		Long: fmt.Sprintf("Remove %s that ended, in all projects or in the project of --namespace, except the newest of each configuration.", p.kind),
+		Long: fmt.Sprintf("Remove %s that have ended, in all projects or in the project of --namespace, except the newest of each configuration.", p.kind),
 		Example: fmt.Sprintf(`  # List what the command would remove
   oc adm prune %[1]s --orphans
 
-  # Remove it
+  # Remove these objects
   oc adm prune %[1]s --orphans --confirm`, p.kind),
 		Args: cobra.NoArgs,
 		Run: func(command *cobra.Command, _ []string) {
@@ -88,7 +88,7 @@ func (p *pruning) command() *cobra.Command {
 	flags := command.Flags()
 	flags.BoolVar(&p.confirm, "confirm", false, "Remove the objects. Without this flag, the command only lists them.")
 	flags.BoolVar(&p.keep.orphans, "orphans", false, "Also remove objects whose configuration is deleted.")
-	flags.DurationVar(&p.keep.younger, "keep-younger-than", time.Hour, "Keep younger objects.")
+	flags.DurationVar(&p.keep.younger, "keep-younger-than", time.Hour, "Keep objects that are younger than this.")
 	flags.IntVar(&p.keep.complete, "keep-complete", 5, "Number of complete objects to keep for each configuration.")
 	flags.IntVar(&p.keep.failed, "keep-failed", 1, "Number of failed objects to keep for each configuration.")
 	return command

@@ -30,7 +30,7 @@ func newPruneAuth(factory util.Factory, streams genericiooptions.IOStreams) *cob
 		Short: "Remove references to users, groups and roles",
 		Long: `Remove references to users, groups, roles and cluster roles: from bindings, groups, SCCs and the clients that users granted access.
 
-The objects themselves stay. They can already be deleted. Name a deleted object with its type: user/alice.`,
+The objects themselves are not removed, and can already be deleted. Specify a deleted object with its type: user/alice.`,
 		Example: `  # Remove all references to a user and to a group
   oc adm prune auth users/alice groups/developers
 
@@ -90,7 +90,7 @@ func (p *authPruning) run(ctx context.Context) error {
 		return p.prune(ctx, info)
 	})
 	if err == nil && count == 0 && len(p.args) == 0 {
-		return errors.New("name the objects whose references to remove, such as users/alice")
+		return errors.New("specify the objects whose references to remove, such as users/alice")
 	}
 	return err
 }

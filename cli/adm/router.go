@@ -35,13 +35,13 @@ Its service account gets the permissions of a router, and can use the host's net
 different ports: --ports and --stats-port. The node itself serves routes on ports 80, 443 and 1936, unless the NodeConfig
 has slipway.router.disabled. Set everything else with environment variables: oc set env dc/NAME ROUTE_LABELS=...
 
-If a service with this name exists, the command changes nothing. With --dry-run, the command fails if it doesn't exist; with --dry-run and -o,
-if the service account can't use the host's network yet.`,
-		Example: `  # Install a router of a shard on its own ports
+If a service with this name exists, the command changes nothing. With --dry-run, the command fails if the service doesn't exist. With --dry-run and -o,
+the command fails if the service account can't use the host's network yet.`,
+		Example: `  # Install a router for a shard, on its own ports
   oc adm router gold --ports=8081:8081,8444:8444 --stats-port=1937
   oc set env dc/gold ROUTE_LABELS=tier=gold
 
-  # Install two pods behind a service, which need no ports of the host
+  # Install two pods behind a service, without host ports
   oc adm router inner --host-network=false --host-ports=false --replicas=2
 
   # Install a router that configures an F5 BIG-IP appliance
@@ -58,11 +58,11 @@ if the service account can't use the host's network yet.`,
 	r.print.AddFlags(command)
 	flags := command.Flags()
 	flags.BoolVar(&r.dryRun, "dry-run", false, "Change nothing: report whether the router exists, or with -o, print the objects and check the permissions of the service account.")
-	flags.BoolVar(&r.local, "local", false, "Print the objects of -o without contacting the server.")
-	flags.Bool("create", true, "Accepted for OpenShift 3: the command always creates a missing router.")
-	flags.Bool("expose-metrics", false, "Accepted for OpenShift 3.")
-	flags.String("metrics-image", "", "Accepted for OpenShift 3.")
-	flags.Bool("secrets-as-env", false, "Accepted for OpenShift 3.")
+	flags.BoolVar(&r.local, "local", false, "With -o, print the objects without contacting the server.")
+	flags.Bool("create", true, "Ignored. Accepted for compatibility with OpenShift 3: the command always creates a missing router.")
+	flags.Bool("expose-metrics", false, "Ignored. Accepted for compatibility with OpenShift 3.")
+	flags.String("metrics-image", "", "Ignored. Accepted for compatibility with OpenShift 3.")
+	flags.Bool("secrets-as-env", false, "Ignored. Accepted for compatibility with OpenShift 3.")
 	for _, name := range []string{"expose-metrics", "metrics-image"} {
 		// MarkDeprecated cannot fail because the flag exists.
 		_ = flags.MarkDeprecated(name, "it has no effect: the router serves metrics on --stats-port")

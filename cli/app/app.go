@@ -109,7 +109,7 @@ func (o *newApp) addFlags(command *cobra.Command) {
 	flags.StringSliceVarP(&o.files, "file", "f", nil, "File or URL of a template.")
 	flags.StringSliceVar(&o.code, "code", nil, "Source: a Git URL or a directory.")
 	flags.StringSliceVar(&o.groups, "group", nil, "Components that run in one pod, joined by +.")
-	flags.StringArrayVarP(&o.env, "env", "e", nil, "Variable of containers, as KEY=VALUE.")
+	flags.StringArrayVarP(&o.env, "env", "e", nil, "Environment variable for the containers, as KEY=VALUE.")
 	flags.StringArrayVar(&o.envFiles, "env-file", nil, "File with container environment variables, or - for standard input.")
 	flags.StringArrayVar(&o.buildEnv, "build-env", nil, "Build environment variable, as KEY=VALUE.")
 	flags.StringArrayVar(&o.buildEnvFiles, "build-env-file", nil, "File with build environment variables.")
@@ -118,7 +118,7 @@ func (o *newApp) addFlags(command *cobra.Command) {
 	flags.BoolVar(&o.ignoreUnknown, "ignore-unknown-parameters", false, "Ignore values that are not parameters of the template.")
 	flags.StringVarP(&o.labels, "labels", "l", "", "Labels for all objects, as KEY=VALUE,KEY=VALUE.")
 	flags.StringVar(&o.request.Name, "name", "", "Name of the application. By default, the name of the source or image.")
-	flags.StringVar(&o.request.Strategy, "strategy", "", "How source is built: docker, source or pipeline.")
+	flags.StringVar(&o.request.Strategy, "strategy", "", "Strategy to build source: docker, source or pipeline.")
 	flags.StringVar(&o.request.Options.SourceSecret, "source-secret", "", "Secret for the source repository.")
 	flags.StringVar(&o.request.ContextDir, "context-dir", "", "Directory of the source within its repository.")
 	flags.BoolVar(&o.request.AsTest, "as-test", false, "Create test deployments, which have pods only during a deployment.")
@@ -141,8 +141,8 @@ func addImageAlias(flags *pflag.FlagSet) {
 
 func (o *newApp) run(ctx context.Context, args []string) error {
 	if o.install {
-		return errors.New("--grant-install-rights would give an image all of your rights, and Slipway does not run images that install themselves: " +
-			"run it with a service account that has the rights it needs, as a pod with that serviceAccountName")
+		return errors.New("--grant-install-rights is not supported, because it would give all of your permissions to an image; " +
+			"run the image in a pod, with a service account that has only the permissions that it needs")
 	}
 	finder, err := o.finder()
 	if err != nil {
@@ -241,7 +241,7 @@ func (o *newApp) finder() (*newapp.Finder, error) {
 // read builds the request from arguments and flags.
 func (o *newApp) read(args []string) (err error) {
 	if !slices.Contains([]string{"", newapp.DockerStrategy, newapp.SourceStrategy, newapp.PipelineStrategy}, o.request.Strategy) {
-		return fmt.Errorf("read --strategy %q: must be docker, source or pipeline", o.request.Strategy)
+		return fmt.Errorf("parse --strategy %q: must be docker, source or pipeline", o.request.Strategy)
 	}
 	components, variables, err := newapp.Arguments(append(slices.Clone(args), o.groups...))
 	if err != nil {
@@ -283,7 +283,7 @@ func (o *newApp) read(args []string) (err error) {
 		return err
 	}
 	if o.request.Labels, err = labels.ConvertSelectorToLabelsMap(o.labels); err != nil {
-		return fmt.Errorf("read --labels: %w", err)
+		return fmt.Errorf("parse --labels: %w", err)
 	}
 	return nil
 }

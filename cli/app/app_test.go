@@ -28,7 +28,7 @@ func TestSearchRejectsArgumentsOfApplications(t *testing.T) {
 		"can't be used with source code and files":                      {newApp{search: true, code: []string{url}}, []string{"php"}},
 		"can't be used with --env":                                      {newApp{search: true}, []string{"php", "A=b"}},
 		"--build-env or --param":                                        {newApp{search: true, params: []string{"A=b"}}, []string{"php"}},
-		"name what to search for":                                       {newApp{search: true}, nil},
+		"specify what to search for":                                    {newApp{search: true}, nil},
 		"to search for names, use --search":                             {newApp{list: true}, []string{"php"}},
 		"only one of --list":                                            {newApp{list: true, search: true}, []string{"php"}},
 	} {
@@ -42,7 +42,7 @@ func TestSearchRejectsArgumentsOfApplications(t *testing.T) {
 }
 
 func TestGrantInstallRightsIsRejected(t *testing.T) {
-	if err := (&newApp{install: true}).run(t.Context(), []string{"installer"}); err == nil || !strings.Contains(err.Error(), "--grant-install-rights would give an image all of your rights") {
+	if err := (&newApp{install: true}).run(t.Context(), []string{"installer"}); err == nil || !strings.Contains(err.Error(), "--grant-install-rights is not supported") {
 		t.Errorf("the flag is accepted: %v", err)
 	}
 }

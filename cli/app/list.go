@@ -122,13 +122,13 @@ func (o *newApp) terms(args []string) (names []string, err error) {
 	case o.list && o.search:
 		return nil, errors.New("use only one of --list and --search")
 	case o.list && len(names)+len(o.images)+len(o.streams)+len(o.templates) > 0:
-		return nil, errors.New("--list lists everything: to search for names, use --search")
+		return nil, errors.New("--list accepts no names; to search for names, use --search")
 	case len(o.code)+len(o.files) > 0:
 		return nil, errors.New("--list and --search can't be used with source code and files")
 	case len(variables)+len(o.env)+len(o.envFiles)+len(o.buildEnv)+len(o.buildEnvFiles)+len(o.params)+len(o.paramFiles) > 0:
 		return nil, errors.New("--list and --search can't be used with --env, --build-env or --param: they create no objects")
 	case o.search && len(names)+len(o.images)+len(o.streams)+len(o.templates) == 0:
-		return nil, errors.New("name what to search for, such as: oc new-app -S php")
+		return nil, errors.New("specify what to search for, such as: oc new-app -S php")
 	}
 	return names, nil
 }

@@ -44,17 +44,17 @@ func NewBuild(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 		Long: `Create a build configuration from source code, and start it.
 
 Source is a Git repository or a directory. It is built with the image before a ~, or with a builder image for its language. A Dockerfile
-needs no builder image. With --binary, oc start-build sends the source to each build.`,
+needs no builder image. With --binary, oc start-build uploads the source for each build.`,
 		Example: `  # Build source with its Dockerfile
   oc new-build https://example.com/hello-world.git
 
   # Build source with the builder image ruby
   oc new-build ruby~https://example.com/hello-world.git --to=hello
 
-  # Build only a Dockerfile
+  # Build an image from a Dockerfile without other source
   oc new-build -D $'FROM centos:7\nRUN yum install -y httpd'
 
-  # Build source that oc start-build sends
+  # Build source that oc start-build uploads
   oc new-build --name=app --binary --strategy=docker`,
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(o.run(command.Context(), args))
@@ -73,7 +73,7 @@ func (o *newBuild) addFlags(command *cobra.Command) {
 	flags.StringSliceVarP(&o.streams, "image-stream", "i", nil, "Image stream of the builder or base image, with or without a tag.")
 	flags.StringSliceVar(&o.code, "code", nil, "Source: a Git URL or a directory.")
 	flags.StringVarP(&options.Inline, "dockerfile", "D", "", "Text of a Dockerfile, or - for standard input.")
-	flags.BoolVar(&options.Binary, "binary", false, "Send the source to each build.")
+	flags.BoolVar(&options.Binary, "binary", false, "Build source that oc start-build uploads.")
 	flags.StringArrayVarP(&o.env, "env", "e", nil, "Build environment variable, as KEY=VALUE.")
 	flags.StringArrayVar(&o.envFiles, "env-file", nil, "File with build environment variables, or - for standard input.")
 	flags.StringArrayVar(&o.buildEnv, "build-env", nil, "Build environment variable, as KEY=VALUE.")
@@ -90,7 +90,7 @@ func (o *newBuild) addFlags(command *cobra.Command) {
 	flags.BoolVar(&options.NoOutput, "no-output", false, "Discard the image instead of pushing it.")
 	flags.StringVarP(&o.labels, "labels", "l", "", "Labels for all objects, as KEY=VALUE,KEY=VALUE.")
 	flags.StringVar(&o.request.Name, "name", "", "Name of the build configuration. By default, the name of the source or image.")
-	flags.StringVar(&o.request.Strategy, "strategy", "", "How source is built: docker, source or pipeline.")
+	flags.StringVar(&o.request.Strategy, "strategy", "", "Strategy to build source: docker, source or pipeline.")
 	flags.StringVar(&o.request.ContextDir, "context-dir", "", "Directory of the source within its repository.")
 	flags.BoolVar(&o.missing, "allow-missing-images", false, "Accept images that do not exist yet.")
 	flags.BoolVar(&o.missingTags, "allow-missing-imagestream-tags", false, "Accept tags of image streams that have no image yet.")

@@ -38,11 +38,11 @@ type Client struct {
 func New(config *rest.Config, namespace string) (*Client, error) {
 	client, err := buildclient.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("connect to builds: %w", err)
+		return nil, fmt.Errorf("create build client: %w", err)
 	}
 	core, err := coreclient.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("connect to the pods of builds: %w", err)
+		return nil, fmt.Errorf("create pod client: %w", err)
 	}
 	return &Client{client, namespace, core, clock.RealClock{}}, nil
 }

@@ -44,7 +44,7 @@ The default tag is latest. To draw the graph: oc adm build-chain ruby -o dot | d
   oc adm build-chain app --reverse --trigger-only=false`,
 		Run: func(command *cobra.Command, args []string) {
 			if len(args) != 1 || args[0] == "" {
-				util.CheckErr(util.UsageErrorf(command, "name one image stream tag"))
+				util.CheckErr(util.UsageErrorf(command, "specify one image stream tag"))
 			}
 			util.CheckErr(b.connect(factory))
 			util.CheckErr(b.run(command.Context(), args[0]))
@@ -53,7 +53,7 @@ The default tag is latest. To draw the graph: oc adm build-chain ruby -o dot | d
 	flags := command.Flags()
 	flags.StringVarP(&b.output, "output", "o", "", "Output format: dot or json. By default, an indented list.")
 	flags.BoolVar(&b.all, "all", false, "Include the build configs of all projects.")
-	flags.BoolVar(&b.triggerOnly, "trigger-only", true, "Include only inputs whose new images start builds. Otherwise, include all inputs.")
+	flags.BoolVar(&b.triggerOnly, "trigger-only", true, "Include only inputs that trigger builds. Otherwise, include all inputs.")
 	flags.BoolVar(&b.reverse, "reverse", false, "Print the inputs of the tag, instead of the builds that use it.")
 	return command
 }
@@ -100,7 +100,7 @@ func (b *buildChain) run(ctx context.Context, tag string) error {
 	edges := b.edges(configs)
 	if !contains(edges, root) {
 		return fmt.Errorf("no build config %s image stream tag %q of project %q; to include all projects, use --all; to include all inputs, use --trigger-only=false",
-			map[bool]string{false: "is built from", true: "makes"}[b.reverse], root.name, root.namespace)
+			map[bool]string{false: "uses", true: "produces"}[b.reverse], root.name, root.namespace)
 	}
 	return b.print(follow(root, edges, nil))
 }

@@ -44,7 +44,7 @@ func TestBuildChainsArePrinted(t *testing.T) {
 	if err != nil || json.Unmarshal([]byte(text), &root) != nil || len(root.Next) != 1 || root.Next[0].Name != "app" {
 		t.Errorf("json: %v\n%s", err, text)
 	}
-	for tag, want := range map[string]string{"none": "no build config is built from", "ruby:2.5": "must be dot or json"} {
+	for tag, want := range map[string]string{"none": "no build config uses", "ruby:2.5": "must be dot or json"} {
 		b := buildChain{triggerOnly: true}
 		if tag == "ruby:2.5" {
 			b.output = "yaml"

@@ -107,7 +107,7 @@ func (h *Hook) refs(ctx context.Context, in io.Reader) (refs []buildv1.GitRefInf
 	for lines.Scan() {
 		words := strings.Fields(lines.Text())
 		if len(words) != 3 {
-			return nil, fmt.Errorf("read refs from git: %q must be <old> <new> <ref>", lines.Text())
+			return nil, fmt.Errorf("parse refs from git: %q must be <old> <new> <ref>", lines.Text())
 		}
 		if strings.Trim(words[1], "0") == "" { // the ref was deleted
 			continue

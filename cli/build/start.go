@@ -59,16 +59,16 @@ a local one.`,
 	flags.StringVar(&s.source.Repo, "from-repo", "", "Local Git repository to use as the source")
 	flags.StringVar(&s.source.Archive, "from-archive", "", "Archive (tar, tar.gz, zip) or URL to use as the source")
 	flags.StringVar(&s.source.Commit, "commit", "", "Commit to build, from the build config's repository or from --from-repo. For any other source, the commit to record")
-	flags.StringVar(&s.exclude, "exclude", `(^|/)\.git(/|$)`, "Regular expression of the paths of --from-dir to omit. Empty omits none")
+	flags.StringVar(&s.exclude, "exclude", `(^|/)\.git(/|$)`, "Regular expression that matches paths in --from-dir to omit. If empty, no paths are omitted")
 	flags.StringVar(&s.fromBuild, "from-build", "", "Earlier build to repeat")
-	flags.StringArrayVarP(&s.env, "env", "e", nil, "Variable of the build, as NAME=value. Can be repeated")
+	flags.StringArrayVarP(&s.env, "env", "e", nil, "Environment variable for the build, as NAME=value. Can be repeated")
 	flags.StringArrayVar(&s.args, "build-arg", nil, "Dockerfile build argument, as NAME=value. Can be repeated")
 	flags.BoolVarP(&s.follow, "follow", "F", false, "Print the log of the build while it runs")
 	flags.BoolVarP(&s.wait, "wait", "w", false, "Wait until the build ends, and fail if the build fails")
 	flags.BoolVar(&s.incremental, "incremental", false, "Reuse artifacts of the previous Source-to-Image build")
 	flags.BoolVar(&s.noCache, "no-cache", false, "Build each step of the Dockerfile without the cache")
 	flags.StringVar(&s.level, "build-loglevel", "", "Log level of the build, 0 to 5")
-	flags.StringVar(&s.hook.URL, "from-webhook", "", "Generic webhook to call instead")
+	flags.StringVar(&s.hook.URL, "from-webhook", "", "URL of a generic webhook that starts the build")
 	flags.StringVar(&s.hook.PostReceive, "git-post-receive", "", "With --from-webhook: file with the input of the post-receive hook, or - for standard input")
 	flags.StringVar(&s.hook.Repository, "git-repository", "", "With --git-post-receive: repository that contains the commit. The default is the current directory")
 	flags.StringVar(&s.hooks, "list-webhooks", "", "List the webhooks of the build config: all, generic, github, gitlab or bitbucket")
@@ -107,9 +107,9 @@ func (s *buildStart) run(command *cobra.Command, args []string) error {
 	case name != "" && s.source.IsSet():
 		return util.UsageErrorf(command, "Cannot use '--from-build' flag with binary builds")
 	case name != "" && len(args) > 0:
-		return util.UsageErrorf(command, "name a build config or --from-build, not both")
+		return util.UsageErrorf(command, "specify either a build config or --from-build, not both")
 	case name == "" && len(args) == 0:
-		return util.UsageErrorf(command, "name a build config or --from-build")
+		return util.UsageErrorf(command, "specify a build config or --from-build")
 	case name == "":
 		var err error
 		if kind, name, err = Name(args[0], OfConfig); err != nil {
@@ -171,7 +171,7 @@ func (s *buildStart) start(ctx context.Context, command *cobra.Command, kind, na
 		s.source.In, s.source.Progress = s.streams.In, s.streams.ErrOut
 		if s.exclude != "" {
 			if s.source.Exclude, err = regexp.Compile(s.exclude); err != nil {
-				return nil, fmt.Errorf("read --exclude: %w", err)
+				return nil, fmt.Errorf("parse --exclude: %w", err)
 			}
 		}
 		return s.client.Upload(ctx, name, &s.source)

@@ -64,7 +64,7 @@ func NewCreators(streams genericiooptions.IOStreams) []*cobra.Command {
 func (a *authority) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&a.cert, "signer-cert", masterDir+"/ca.crt", "Certificate file of the signer.")
 	flags.StringVar(&a.key, "signer-key", masterDir+"/ca.key", "Key file of the signer.")
-	flags.StringVar(&a.serial, "signer-serial", masterDir+"/ca.serial.txt", "File with the last serial number. Empty for random numbers.")
+	flags.StringVar(&a.serial, "signer-serial", masterDir+"/ca.serial.txt", "File with the last serial number. If empty, serial numbers are random.")
 }
 
 // addDays adds a flag for a number of days. normal is the default.

@@ -148,7 +148,7 @@ func NewClientConfig(streams genericiooptions.IOStreams) *cobra.Command {
 	flags := command.Flags()
 	ca.addFlags(flags)
 	flags.StringVar(&dir, "client-dir", "", "Directory to write to.")
-	flags.StringVar(&base, "basename", "", "Name of the files without their ending. Default: the user.")
+	flags.StringVar(&base, "basename", "", "Base name of the files, without extension. Default: the name of the user.")
 	flags.StringVar(&user, "user", "", "Name of the user.")
 	flags.StringSliceVar(&groups, "groups", nil, "Groups of the user.")
 	flags.StringVar(&k.server, "master", "https://localhost:8443", "URL of the API server.")

@@ -59,7 +59,7 @@ func (n *node) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&n.name, "node", "", "Name of the node in the cluster.")
 	flags.StringSliceVar(&n.hosts, "hostnames", nil, "Names and addresses of the node.")
 	flags.StringVar(&n.config.VolumeDirectory, "volume-dir", "openshift.local.volumes", "Directory of the volumes on the node.")
-	flags.StringVar(&n.config.ImageConfig.Format, "images", "openshift/origin-${component}:${version}", "Format of the names of images.")
+	flags.StringVar(&n.config.ImageConfig.Format, "images", "openshift/origin-${component}:${version}", "Format of image names.")
 	flags.BoolVar(&n.config.ImageConfig.Latest, "latest-images", false, "Use the latest images.")
 	flags.BoolVar(&n.config.AllowDisabledDocker, "allow-disabled-docker", false, "Allow the node to start without a container runtime.")
 	flags.StringVar(&n.config.DNSBindAddress, "dns-bind-address", "", "Address that the node's DNS server listens on.")
@@ -67,9 +67,9 @@ func (n *node) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&n.config.DNSIP, "dns-ip", "", "Address of the DNS server for pods.")
 	flags.StringVar(&n.config.NetworkConfig.NetworkPluginName, "network-plugin", "", "Name of the network plugin.")
 	flags.StringVar(&n.listen, "listen", "https://0.0.0.0:10250", "Address that the node listens on (scheme://host:port).")
-	flags.StringVar(&n.clientCert, "client-certificate", "", "Certificate of the node as a client, in place of a new one.")
+	flags.StringVar(&n.clientCert, "client-certificate", "", "Existing client certificate of the node, to use instead of a new one.")
 	flags.StringVar(&n.clientKey, "client-key", "", "Key of --client-certificate.")
-	flags.StringVar(&n.servingCert, "server-certificate", "", "Certificate of the node as a server, in place of a new one.")
+	flags.StringVar(&n.servingCert, "server-certificate", "", "Existing server certificate of the node, to use instead of a new one.")
 	flags.StringVar(&n.serverKey, "server-key", "", "Key of --server-certificate.")
 	flags.StringVar(&n.clientCA, "node-client-certificate-authority", masterDir+"/ca.crt", "File with the CA certificates that verify the node's clients.")
 	flags.StringVar(&n.server, "master", "https://localhost:8443", "URL of the API server.")
@@ -90,7 +90,7 @@ func (n *node) check(streams genericiooptions.IOStreams) error {
 	}
 	switch listen, err := url.Parse(n.listen); {
 	case err != nil || listen.Scheme != "https" || listen.Host == "":
-		return fmt.Errorf("read --listen %q: must be https://HOST:PORT", n.listen)
+		return fmt.Errorf("parse --listen %q: must be https://HOST:PORT", n.listen)
 	case len(n.hosts) == 0:
 		return errors.New("at least one hostname must be provided")
 	case (n.clientCert == "") != (n.clientKey == ""):

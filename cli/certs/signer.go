@@ -45,7 +45,7 @@ func newSignerCert(streams genericiooptions.IOStreams) *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&ca.cert, "cert", masterDir+"/ca.crt", "Certificate file to write.")
 	flags.StringVar(&ca.key, "key", masterDir+"/ca.key", "Key file to write.")
-	flags.StringVar(&ca.serial, "serial", masterDir+"/ca.serial.txt", "File to write the serial number to. Empty for random serial numbers.")
+	flags.StringVar(&ca.serial, "serial", masterDir+"/ca.serial.txt", "File to write the serial number to. If empty, serial numbers are random.")
 	flags.StringVar(&name, "name", defaultName("openshift-signer"), "Name of the signer.")
 	flags.Lookup("name").DefValue = "openshift-signer@TIME"
 	flags.BoolVar(&overwrite, "overwrite", true, "Overwrite existing files.")
@@ -117,7 +117,7 @@ func newKeyPair() *cobra.Command {
 	flags := command.Flags()
 	flags.StringVar(&public, "public-key", "", "File to write the public key to.")
 	flags.StringVar(&private, "private-key", "", "File to write the private key to.")
-	flags.BoolVar(&overwrite, "overwrite", false, "Overwrite existing files. Otherwise the keys are not created if a file exists.")
+	flags.BoolVar(&overwrite, "overwrite", false, "Overwrite existing files. Otherwise, the command fails if a file exists.")
 	return command
 }
 

@@ -51,7 +51,7 @@ Commands with -f convert files automatically. This command shows the result.`,
 
 func (o *options) validate(command *cobra.Command) error {
 	if len(o.names) == 0 {
-		return util.UsageErrorf(command, "name the files with -f")
+		return util.UsageErrorf(command, "specify the files with -f")
 	}
 	if o.output != "yaml" && o.output != "json" {
 		return util.UsageErrorf(command, "invalid output format %q: must be yaml or json", o.output)

@@ -35,7 +35,7 @@ func TestConvert(t *testing.T) {
 		},
 		{name: "subdirectory, as JSON", args: []string{"-R", "-f", "testdata/nested", "-o", "json"}, want: []string{`"apiVersion": "batch/v1",`, `"kind": "CronJob",`}},
 		{name: "pattern", args: []string{"-f", "testdata/*.yml"}, want: []string{"apiVersion: v1", "kind: ConfigMap"}},
-		{name: "no file", failure: "name the files with -f"},
+		{name: "no file", failure: "specify the files with -f"},
 		{name: "missing file", args: []string{"-f", "testdata/missing.yaml"}, failure: `file "testdata/missing.yaml" does not exist`},
 		{name: "unknown format", args: []string{"-f", "testdata/old.yaml", "-o", "xml"}, failure: "must be yaml or json"},
 		{name: "text", args: []string{"-f", "testdata/readme.txt"}, failure: `read manifest "testdata/readme.txt"`},

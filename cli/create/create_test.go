@@ -26,7 +26,7 @@ func TestCreate(t *testing.T) {
 			print: "{.spec}", want: `{"quota":{"hard":{"pods":"10","secrets":"5"}},"selector":{"annotations":{"owner":"x,y"},"labels":{"matchLabels":{"team":"a"}}}}`,
 		},
 		{name: "quota without selector", command: NewClusterQuota, args: []string{"bob", "--hard=pods=1"}, failure: "select the projects"},
-		{name: "quota without quantity", command: NewClusterQuota, args: []string{"bob", "--project-label-selector=a=b", "--hard=pods"}, failure: `read --hard "pods"`},
+		{name: "quota without quantity", command: NewClusterQuota, args: []string{"bob", "--project-label-selector=a=b", "--hard=pods"}, failure: `parse --hard "pods"`},
 
 		{name: "stream", command: NewStream, args: []string{"mysql"}, print: "{.kind} {.metadata.namespace}/{.metadata.name} {.spec}", want: "ImageStream shop/mysql "},
 		{name: "stream with lookup", command: NewStream, args: []string{"mysql", "--lookup-local"}, print: "{.spec.lookupPolicy.local}", want: "true"},

@@ -129,7 +129,7 @@ func routeTo(service *corev1.Service, flag func(string) string) (*routev1.Route,
 	if text := flag("labels"); text != "" {
 		set, err := labels.ConvertSelectorToLabelsMap(text)
 		if err != nil {
-			return nil, fmt.Errorf("read --labels: %w", err)
+			return nil, fmt.Errorf("parse --labels: %w", err)
 		}
 		route.Labels = set
 	}

@@ -52,7 +52,7 @@ func NewClusterQuota(factory util.Factory, streams genericiooptions.IOStreams) *
 			for _, limit := range limits {
 				name, quantity, _ := strings.Cut(limit, "=")
 				if _, err := resource.ParseQuantity(quantity); err != nil || name == "" {
-					return nil, fmt.Errorf("read --hard %q: must be RESOURCE=QUANTITY, such as pods=10", limit)
+					return nil, fmt.Errorf("parse --hard %q: must be RESOURCE=QUANTITY, such as pods=10", limit)
 				}
 				hard[name] = quantity
 			}
@@ -71,7 +71,7 @@ func annotationSelector(text string) (map[string]string, error) {
 	}
 	pairs, err := csv.NewReader(strings.NewReader(text)).Read()
 	if err != nil {
-		return nil, fmt.Errorf("read --project-annotation-selector: %w", err)
+		return nil, fmt.Errorf("parse --project-annotation-selector: %w", err)
 	}
 	annotations := map[string]string{}
 	for _, pair := range pairs {
@@ -117,11 +117,11 @@ func NewStreamTag(factory util.Factory, streams genericiooptions.IOStreams) *cob
 	return Creation{
 		Use: "imagestreamtag NAME:TAG [--from=[PROJECT/]NAME:TAG | --from-image=IMAGE]", aliases: []string{"istag"},
 		Short: "Create a new image stream tag",
-		Long:  "Create a tag of an image stream, from another tag or from an image of a registry. If the image stream does not exist, the command creates it.",
-		Example: `  # Create a tag that is equal to another tag
+		Long:  "Create a tag of an image stream, from another tag or from an image in a registry. If the image stream does not exist, the command creates it.",
+		Example: `  # Create a tag from another tag
   oc create imagestreamtag mysql:latest --from=mysql:5.7
 
-  # Create a tag that tracks an image of a registry
+  # Create a tag that tracks an image in a registry
   oc create imagestreamtag mysql:5.7 --from-image=mysql:5.7 --scheduled`,
 		Args: cobra.ExactArgs(1), Resource: imagev1.GroupVersion.WithResource("imagestreamtags"), Kind: "ImageStreamTag", namespaced: true,
 		flags: func(command *cobra.Command) {

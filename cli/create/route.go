@@ -53,11 +53,11 @@ func routeFlags(command *cobra.Command, termination routev1.TLSTerminationType) 
 		return
 	}
 	flags.String("path", "", "Path that the route serves.")
-	flags.String("cert", "", "File of the certificate, in PEM.")
-	flags.String("key", "", "File of its key, in PEM.")
-	flags.String("ca-cert", "", "File of the certificate authorities of the certificate, in PEM.")
+	flags.String("cert", "", "File with the certificate, in PEM format.")
+	flags.String("key", "", "File with the private key of the certificate, in PEM format.")
+	flags.String("ca-cert", "", "File with the certificate authorities that issued the certificate, in PEM format.")
 	if termination == routev1.TLSTerminationReencrypt {
-		flags.String("dest-ca-cert", "", "File of the certificate authorities that verify the service's certificate, in PEM.")
+		flags.String("dest-ca-cert", "", "File with the certificate authorities to verify the service's certificate, in PEM format.")
 	}
 }
 

@@ -109,9 +109,9 @@ func (d *debugging) addFlags(command *cobra.Command) {
 	flags.StringVarP(&d.container, "container", "c", "", "Name of the container. The default is the first one.")
 	flags.StringVar(&d.image, "image", "", "Image of the container, instead of its own.")
 	flags.StringVar(&d.nodeName, "node-name", "", "Name of the node to run on. The default is any node.")
-	flags.BoolVar(&d.asRoot, "as-root", false, "Run as root. With =false, run as any user except root.")
+	flags.BoolVar(&d.asRoot, "as-root", false, "Run as root. With --as-root=false, run as any user except root.")
 	flags.Int64Var(&d.user, "as-user", -1, "UID to run as.")
-	flags.BoolVar(&d.withMyRights, "with-my-rights", false, "Run the copy even if the pod's service account is not allowed to.")
+	flags.BoolVar(&d.withMyRights, "with-my-rights", false, "Run the copy even if the pod's service account is not allowed to run it.")
 	flags.BoolVar(&d.keepAnnotations, "keep-annotations", false, "Keep the pod's annotations.")
 	flags.BoolVar(&d.keepLiveness, "keep-liveness", false, "Keep the liveness and startup probes.")
 	flags.BoolVar(&d.keepReadiness, "keep-readiness", false, "Keep the readiness probes.")
@@ -141,13 +141,13 @@ func (d *debugging) read(command *cobra.Command, args []string) (names []string,
 	}
 	switch {
 	case d.forceTerminal && (d.noTerminal || d.noInput):
-		return nil, errors.New("use -t without -T and -I")
+		return nil, errors.New("-t cannot be used with -T or -I")
 	case d.root != nil && d.user >= 0:
 		return nil, errors.New("use only one of --as-root and --as-user")
 	case command.Flags().Changed("as-user") && d.user < 0:
 		return nil, errors.New("--as-user must be a UID, 0 or above")
 	case len(names) != 1 && util.IsFilenameSliceEmpty(d.files.Filenames, d.files.Kustomize):
-		return nil, errors.New("name one object to debug as TYPE/NAME, or a file with -f")
+		return nil, errors.New("specify one object to debug as TYPE/NAME, or a file with -f")
 	}
 	d.input = d.forceTerminal || len(d.command) == 0 && !d.noInput
 	d.terminal = d.forceTerminal || d.input && !d.noTerminal && term.TTY{In: d.In}.IsTerminalIn()

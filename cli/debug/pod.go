@@ -95,7 +95,7 @@ func (w *options) copyOf(pod *corev1.Pod, object runtime.Object, source *unstruc
 		return nil
 	})
 	if err != nil || !has {
-		return errors.Join(err, errors.New("it is not a pod, a node, a tag of an image stream or a controller of pods"))
+		return errors.Join(err, errors.New("it is not a pod, a node, an image stream tag or a controller of pods"))
 	}
 	if !w.keepAnnotations {
 		return nil
@@ -164,7 +164,7 @@ func (w *options) change(container *corev1.Container) error {
 		if !set {
 			removed := false
 			if name, removed = strings.CutSuffix(text, "-"); !removed {
-				return fmt.Errorf("read %q: must be NAME=VALUE, or NAME- to remove a variable", text)
+				return fmt.Errorf("parse %q: must be NAME=VALUE, or NAME- to remove a variable", text)
 			}
 		}
 		container.Env = slices.DeleteFunc(container.Env, func(e corev1.EnvVar) bool { return e.Name == name })

@@ -31,7 +31,7 @@ oc rollout has more options.`,
 		Example: `  oc deploy web
   oc deploy web --latest --follow
   oc deploy web --cancel`,
-		Args: cobra.ExactArgs(1), Deprecated: "use the commands below oc rollout", Hidden: true,
+		Args: cobra.ExactArgs(1), Deprecated: "use the oc rollout commands", Hidden: true,
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(d.validate())
 			name, err := configName(factory, args[0])

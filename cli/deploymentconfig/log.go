@@ -21,7 +21,7 @@ func Log(version int64, fallback polymorphichelpers.LogsForObjectFunc) polymorph
 	return func(getter genericclioptions.RESTClientGetter, object, options runtime.Object, timeout time.Duration, all bool) (map[corev1.ObjectReference]rest.ResponseWrapper, error) {
 		dc, ok := object.(*appsv1.DeploymentConfig)
 		if !ok && version != 0 {
-			return nil, fmt.Errorf("read log: only deployment configs have versions; remove --version")
+			return nil, fmt.Errorf("read log: only deployment configs have versions; omit --version")
 		}
 		if !ok {
 			return fallback(getter, object, options, timeout, all)

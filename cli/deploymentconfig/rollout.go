@@ -31,7 +31,7 @@ func NewRollout(factory util.Factory, streams genericiooptions.IOStreams) []*cob
 		return client.Deploy(ctx, namespace, name, retry)
 	}
 	latest := newDeploying(factory, streams, deploying{"latest dc/NAME", "Start a new rollout with the current images, even if nothing has changed", deploy})
-	latest.Flags().BoolVar(&retry, "again", false, "Start it even if a rollout is in progress, which the command cancels.")
+	latest.Flags().BoolVar(&retry, "again", false, "If a rollout is in progress, cancel it and start a new one.")
 	latest.Flags().BoolVar(&dryRun, "dry-run", false, "Print what would be rolled out, without changing anything.")
 	return []*cobra.Command{
 		latest,
@@ -64,7 +64,7 @@ func newDeploying(factory util.Factory, streams genericiooptions.IOStreams, mode
 		},
 	}
 	print.AddFlags(command)
-	command.Flags().Lookup("output").Usage += " Or revision, for only the number of the rollout."
+	command.Flags().Lookup("output").Usage += " With revision, print only the number of the rollout."
 	return command
 }
 

@@ -35,7 +35,7 @@ func clusterRegistry(ctx context.Context, env *environment) ([]problem, error) {
 func clusterRoles(ctx context.Context, env *environment) (problems []problem, err error) {
 	names, err := policy.DifferentClusterRoles(ctx, env.kubernetes.RbacV1())
 	for _, name := range names {
-		problems = append(problems, problem{"role-differs", name + " lacks rules of the default or does not exist"})
+		problems = append(problems, problem{"role-differs", name + " does not exist, or lacks default rules"})
 	}
 	return problems, err
 }
@@ -43,7 +43,7 @@ func clusterRoles(ctx context.Context, env *environment) (problems []problem, er
 func clusterRoleBindings(ctx context.Context, env *environment) (problems []problem, err error) {
 	names, err := policy.DifferentClusterRoleBindings(ctx, env.kubernetes.RbacV1())
 	for _, name := range names {
-		problems = append(problems, problem{"role-binding-differs", name + " lacks subjects of the default or does not exist"})
+		problems = append(problems, problem{"role-binding-differs", name + " does not exist, or lacks default subjects"})
 	}
 	return problems, err
 }
@@ -102,7 +102,7 @@ func certificateProblem(text string, now time.Time) string {
 	}
 	block, _ := pem.Decode([]byte(text))
 	if block == nil {
-		return "is not in PEM"
+		return "is not in PEM format"
 	}
 	certificate, err := x509.ParseCertificate(block.Bytes)
 	switch {
@@ -148,7 +148,7 @@ func nodeUsage(ctx context.Context, env *environment) (problems []problem, err e
 	for _, node := range nodes.Items {
 		served := slices.ContainsFunc(usage, func(u metricsv1beta1.NodeMetrics) bool { return u.Name == node.Name })
 		if nodeReady(&node) && !served {
-			problems = append(problems, problem{"usage-missing", fmt.Sprintf("the usage of node %q is not served", node.Name)})
+			problems = append(problems, problem{"usage-missing", fmt.Sprintf("the metrics API has no usage of node %q", node.Name)})
 		}
 	}
 	return problems, nil
@@ -173,10 +173,10 @@ func configContexts(_ context.Context, env *environment) (problems []problem, er
 	}
 	for name, context := range config.Contexts {
 		if config.Clusters[context.Cluster] == nil {
-			problems = append(problems, problem{"context-cluster", fmt.Sprintf("context %q has a cluster %q that does not exist", name, context.Cluster)})
+			problems = append(problems, problem{"context-cluster", fmt.Sprintf("context %q refers to a cluster %q that does not exist", name, context.Cluster)})
 		}
 		if config.AuthInfos[context.AuthInfo] == nil {
-			problems = append(problems, problem{"context-user", fmt.Sprintf("context %q has a user %q that does not exist", name, context.AuthInfo)})
+			problems = append(problems, problem{"context-user", fmt.Sprintf("context %q refers to a user %q that does not exist", name, context.AuthInfo)})
 		}
 	}
 	return problems, nil

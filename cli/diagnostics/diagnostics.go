@@ -58,7 +58,7 @@ func checks() []check {
 		{"ClusterRouter", "Check that a router serves each route", clusterRouter, ""},
 		{"ConfigContexts", "Check the contexts of the kubeconfig", configContexts, ""},
 		{"DiagnosticPod", "Check the cluster from a pod", nil, status},
-		{"EtcdWriteVolume", "Measure writes of etcd", nil, "the metrics of etcd contain it"},
+		{"EtcdWriteVolume", "Measure writes of etcd", nil, "etcd's own metrics contain these times"},
 		{"MasterNode", "Check that the master is a node", nil, "each master of Slipway is a node"},
 		{"MetricsApiProxy", "Check that the metrics of all nodes are served", nodeUsage, ""},
 		{networkCheckName, "Check the network between pods, services, nodes and the outside, from two temporary projects", networkCheck, ""},
@@ -115,7 +115,7 @@ nodes, and deletes them; the other checks change nothing. Each problem has an ID
 }
 
 func addFlags(command *cobra.Command) {
-	command.Flags().String("master-config", "", "File of the MasterConfig, for the check of external addresses.")
+	command.Flags().String("master-config", "", "File with the MasterConfig, for the check of external addresses.")
 	command.Flags().Bool("prevent-modification", false, "Skip NetworkCheck, which creates projects.")
 	command.Flags().String("external-address", "", "HOST:PORT of a server outside the cluster, for NetworkCheck. Without it, NetworkCheck omits that connection.")
 	acceptOldFlags(command.Flags())
@@ -149,7 +149,7 @@ func start(command *cobra.Command, factory util.Factory, streams genericiooption
 func withoutModification(checks []check) (kept []check) {
 	for _, item := range checks {
 		if item.name == networkCheckName {
-			item.run, item.elsewhere = nil, "it creates projects, which --prevent-modification excludes"
+			item.run, item.elsewhere = nil, "it creates projects, which --prevent-modification does not allow"
 		}
 		kept = append(kept, item)
 	}

@@ -122,7 +122,7 @@ func TestNodesWithoutUsageAreProblems(t *testing.T) {
 	if _, err := env.dynamic.Resource(nodes).Create(t.Context(), usage, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	want := []problem{{"usage-missing", `the usage of node "b" is not served`}}
+	want := []problem{{"usage-missing", `the metrics API has no usage of node "b"`}}
 	if got, err := nodeUsage(t.Context(), env); err != nil || !slices.Equal(got, want) {
 		t.Errorf("problems %v, %v, want %v", got, err, want)
 	}

@@ -255,14 +255,14 @@ func results(output io.Reader, probes []probe) (wrong []result, err error) {
 		text, message, failed := strings.Cut(strings.TrimSpace(line), " ")
 		number, err := strconv.Atoi(text)
 		if err != nil || number < 0 || number >= len(probes) {
-			return nil, fmt.Errorf("read connection result: %q", line)
+			return nil, fmt.Errorf("parse connection result: %q", line)
 		}
 		if seen++; failed != probes[number].refused {
 			wrong = append(wrong, result{probes[number], message})
 		}
 	}
 	if seen != len(probes) {
-		return nil, fmt.Errorf("read connection results: there are %d, want %d", seen, len(probes))
+		return nil, fmt.Errorf("parse connection results: there are %d, want %d", seen, len(probes))
 	}
 	return wrong, nil
 }
@@ -271,12 +271,12 @@ func results(output io.Reader, probes []probe) (wrong []result, err error) {
 func summarize(wrong []result) (problems []problem) {
 	byNodes := map[string]problem{}
 	for _, r := range wrong {
-		reason := fmt.Sprintf("pods on node %s do not reach %s (%s)", r.from.node, r.to, r.message)
+		reason := fmt.Sprintf("pods on node %s cannot reach %s (%s)", r.from.node, r.to, r.message)
 		switch {
 		case r.refused:
-			reason = fmt.Sprintf("pods on node %s reach %s, from which they must be isolated", r.from.node, r.to)
+			reason = fmt.Sprintf("pods on node %s can reach %s, although they must be isolated from it", r.from.node, r.to)
 		case r.id == "isolation":
-			reason += " although nothing isolates them"
+			reason += ", although no rule isolates them"
 		}
 		byNodes[r.id+r.from.node+r.to] = problem{r.id, reason}
 	}

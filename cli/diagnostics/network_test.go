@@ -74,9 +74,9 @@ func TestProblemsNameNodesAndRemedies(t *testing.T) {
 		got = append(got, problem.String())
 	}
 	want := []string{
-		"isolation: pods on node a reach a pod of another project on node b, from which they must be isolated; " + remedies["isolation"],
-		"isolation: pods on node a do not reach a pod of another project on node c (nc: timed out) although nothing isolates them; " + remedies["isolation"],
-		"pod-to-pod: pods on node a do not reach a pod on node b (nc: timed out); " + remedies["pod-to-pod"],
+		"isolation: pods on node a can reach a pod of another project on node b, although they must be isolated from it; " + remedies["isolation"],
+		"isolation: pods on node a cannot reach a pod of another project on node c (nc: timed out), although no rule isolates them; " + remedies["isolation"],
+		"pod-to-pod: pods on node a cannot reach a pod on node b (nc: timed out); " + remedies["pod-to-pod"],
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("problems (-want +got):\n%s", diff)

@@ -21,7 +21,7 @@ var remedies = map[string]string{
 	"route-certificate":    "replace the certificate: oc edit route",
 	"node-not-ready":       "`oc describe node` shows the reason",
 	"nodes-unusable":       "`oc get nodes` shows their states; oc adm uncordon makes one schedulable",
-	"usage-missing":        "`slipway status` on the masters and on the node shows the problem; after a start, usage takes ten seconds",
+	"usage-missing":        "`slipway status` on the masters and on the node shows the problem; after a start, it takes ten seconds until usage is available",
 	"context-missing":      "choose another: oc config use-context NAME",
 	"context-cluster":      "log in again: oc login URL",
 	"context-user":         "log in again: oc login",

@@ -53,7 +53,7 @@ accounts. --exact keeps properties that the object's author can set, such as the
 				util.CheckErr(util.UsageErrorf(command, "--exact and --raw cannot be used together"))
 			}
 			if len(args) == 0 && util.IsFilenameSliceEmpty(o.Filenames, o.Kustomize) {
-				util.CheckErr(util.UsageErrorf(command, "name what to export, such as svc/front or all"))
+				util.CheckErr(util.UsageErrorf(command, "specify what to export, such as svc/front or all"))
 			}
 			util.CheckErr(o.run(factory, args))
 		},
@@ -63,7 +63,7 @@ accounts. --exact keeps properties that the object's author can set, such as the
 	flags := command.Flags()
 	flags.StringVar(&o.template, "as-template", "", "Print a template with this name that contains the objects.")
 	flags.BoolVar(&o.exact, "exact", false, "Keep properties that the author of an object can set.")
-	flags.BoolVar(&o.raw, "raw", false, "Change nothing.")
+	flags.BoolVar(&o.raw, "raw", false, "Print the objects unchanged.")
 	flags.StringVarP(&o.selector, "selector", "l", "", "Labels of the objects.")
 	flags.Bool("all", true, "No effect: all objects are exported.")
 	util.CheckErr(flags.MarkDeprecated("all", "all objects are exported"))

@@ -96,7 +96,7 @@ func TestExportOfObjectsFromServer(t *testing.T) {
 		"unchanged object":      {"svc/front --raw", "uid: \"1\"\n", ""},
 		"name of a template":    {"svc/front --as-template=mine -o name", "template.template.openshift.io/mine\n", ""},
 		"missing object":        {"svc/none", "", "could not find the requested resource"},
-		"nothing named":         {"", "", "name what to export, such as svc/front or all"},
+		"nothing named":         {"", "", "specify what to export, such as svc/front or all"},
 		"contradictory options": {"svc/front --exact --raw", "", "--exact and --raw cannot be used together"},
 		"unknown output format": {"svc/front -o picture", "", "unable to match a printer"},
 	} {

@@ -71,7 +71,7 @@ Without --confirm, the command prints the resulting groups and changes nothing.`
 		},
 	}
 	o.flags(command)
-	command.Flags().StringVar(&o.kind, "type", "ldap", "which groups to sync, and to which the whitelist and blacklist apply: ldap (all groups of the directory) or openshift (groups that were synced before)")
+	command.Flags().StringVar(&o.kind, "type", "ldap", "groups to sync and to filter with the whitelist and blacklist: ldap (all groups in the directory) or openshift (groups that were synced before)")
 	return command
 }
 
@@ -98,7 +98,7 @@ Without --confirm, the command lists the groups and removes nothing.`,
 
 func (o *ldapGroups) flags(command *cobra.Command) {
 	command.Flags().StringVar(&o.configFile, "sync-config", "", "path to the sync configuration (kind LDAPSyncConfig)")
-	command.Flags().StringVar(&o.whitelist, "whitelist", "", "path to a file with the only groups to use, one on each line")
+	command.Flags().StringVar(&o.whitelist, "whitelist", "", "path to a file with groups to use, one on each line; other groups are ignored")
 	command.Flags().StringVar(&o.blacklist, "blacklist", "", "path to a file with groups to ignore, one on each line")
 	command.Flags().BoolVar(&o.confirm, "confirm", false, "if true, change groups; otherwise print the changes")
 }
@@ -246,7 +246,7 @@ func (o *ldapGroups) syncOne(ctx context.Context, uid string) error {
 	case err != nil:
 		return err
 	case group.GetAnnotations()[ldapUIDKey] != uid || group.GetAnnotations()[ldapURLKey] != o.directory.Address:
-		return fmt.Errorf("group %q of the cluster does not come from %q in %s; to rename one of them, use groupUIDNameMapping", source.Name, uid, o.directory.Address)
+		return fmt.Errorf("group %q already exists, but was not synced from %q in %s; to sync to another name, set groupUIDNameMapping", source.Name, uid, o.directory.Address)
 	}
 	labels, annotations := group.GetLabels(), group.GetAnnotations()
 	if labels == nil {

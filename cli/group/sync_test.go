@@ -101,7 +101,7 @@ func TestGroupsFollowDirectory(t *testing.T) {
 		"sync of synced groups by name": {"sync --type=openshift --confirm writers", "group/writers\n", nil, []string{"PUT " + groupsPath + "/writers "}, ""},
 		"group of another directory": {"sync --confirm", "group/writers\n", stranger, []string{
 			"PUT " + groupsPath + "/writers ",
-		}, `group "admins" of the cluster does not come from "` + adminsDN + `"`},
+		}, `group "admins" already exists, but was not synced from "` + adminsDN + `"`},
 		"prune":                                 {"prune --confirm", "group/former\n", nil, []string{"DELETE " + groupsPath + "/former "}, ""},
 		"prune without confirmation":            {"prune", "group/former\n", nil, nil, ""},
 		"prune of a group that is not selected": {"prune --confirm writers", "", nil, nil, ""},

@@ -45,7 +45,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 
 The command scales the deployment configurations, deployments, replication controllers and stateful sets whose pods a service selects to zero. The
 first connection to the service waits while they are scaled up again.`,
-		Example: "  # Idle the services of a file\n  oc idle --resource-names-file to-idle.txt",
+		Example: "  # Idle the services that a file lists\n  oc idle --resource-names-file to-idle.txt",
 		Run: func(cmd *cobra.Command, args []string) {
 			namespace, _, err := factory.ToRawKubeConfigLoader().Namespace()
 			util.CheckErr(err)
@@ -102,7 +102,7 @@ func (o *command) services(ctx context.Context, namespace string, args []string)
 		}
 	}
 	if ways != 1 {
-		return nil, errors.New("name services, or use one of --selector, --all and --resource-names-file")
+		return nil, errors.New("specify services, or use one of --selector, --all and --resource-names-file")
 	}
 	if o.file != "" {
 		if args, err = names(o.file); err != nil {

@@ -83,8 +83,8 @@ func TestServicesOfArgumentsAndFlags(t *testing.T) {
 		{"all with pods", func(o *command) { o.all = true }, nil, []string{"shop/admin", "shop/orphan", "shop/web"}, ""},
 		{"all of every project", func(o *command) { o.all, o.everywhere = true, true }, nil, []string{"blog/blog", "shop/admin", "shop/orphan", "shop/web"}, ""},
 		{"file", func(o *command) { o.file = file }, nil, []string{"shop/web", "blog/blog"}, ""},
-		{"nothing", nil, nil, nil, "name services, or use one of"},
-		{"two ways", func(o *command) { o.all = true }, []string{"web"}, nil, "name services, or use one of"},
+		{"nothing", nil, nil, nil, "specify services, or use one of"},
+		{"two ways", func(o *command) { o.all = true }, []string{"web"}, nil, "specify services, or use one of"},
 		{"missing service", nil, []string{"none"}, nil, `"none" not found`},
 		{"missing file", func(o *command) { o.file = "/nowhere" }, nil, nil, "read service names"},
 	} {

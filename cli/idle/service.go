@@ -105,7 +105,7 @@ func (o *command) pods(ctx context.Context, s service) (pods []corev1.Pod, err e
 		case len(s.object.Spec.Selector) == 0:
 			return nil, errors.New("it selects no pods")
 		case s.object.Spec.ClusterIP == corev1.ClusterIPNone:
-			return nil, errors.New("it has no address, so connections cannot be held")
+			return nil, errors.New("it has no cluster IP address, so connections cannot wait until its pods run")
 		}
 		return objects.List[corev1.Pod](ctx, o.client, resource("pods"), s.namespace,
 			metav1.ListOptions{LabelSelector: labels.SelectorFromSet(s.object.Spec.Selector).String()})

@@ -36,7 +36,7 @@ lists the content and removes nothing.`,
 		Example: `  # List what the command would remove
   oc adm prune registry
 
-  # Remove it
+  # Remove this content
   oc adm prune registry --confirm`,
 		Args: cobra.NoArgs,
 		Run: func(command *cobra.Command, _ []string) {

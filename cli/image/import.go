@@ -53,7 +53,7 @@ With --confirm, the command creates the stream or its tag. Then the argument can
   oc import-image ruby --dry-run`,
 		Run: func(command *cobra.Command, args []string) {
 			if len(args) != 1 {
-				util.CheckErr(util.UsageErrorf(command, "name one image stream"))
+				util.CheckErr(util.UsageErrorf(command, "specify one image stream"))
 			}
 			config, err := factory.ToRESTConfig()
 			util.CheckErr(err)
@@ -68,10 +68,10 @@ With --confirm, the command creates the stream or its tag. Then the argument can
 	flags.StringVar(&i.from, "from", "", "Image or repository to import from, instead of the current source of the tag")
 	flags.BoolVar(&i.confirm, "confirm", false, "Create the image stream, or change the source of the tag")
 	flags.BoolVar(&i.all, "all", false, "Import all tags of the repository")
-	flags.BoolVar(&i.dryRun, "dry-run", false, "Read the images in the registry without importing them")
+	flags.BoolVar(&i.dryRun, "dry-run", false, "Print the images in the registry without importing them")
 	flags.BoolVar(&i.insecure, "insecure", false, "Accept any certificate of the registry, and plain HTTP")
 	flags.BoolVar(&i.scheduled, "scheduled", false, "Import periodically")
-	flags.StringVar(&i.mode, "import-mode", "Legacy", "How to import an index: Legacy imports one image of it, PreserveOriginal all")
+	flags.StringVar(&i.mode, "import-mode", "Legacy", "How to import an index: Legacy imports one of its images, PreserveOriginal imports all of them")
 	flags.StringVar(&i.policy, "reference-policy", "source", "Registry from which pods pull the images: source, or local (the cluster's)")
 	return command
 }

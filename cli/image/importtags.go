@@ -122,7 +122,7 @@ func followed(stream *imagev1.ImageStream, name string) (*imagev1.TagReference, 
 		}
 		next, ok := strings.CutPrefix(tag.From.Name, stream.Name+":")
 		if foreign := tag.From.Namespace != "" && tag.From.Namespace != stream.Namespace; foreign || !ok && strings.Contains(next, ":") {
-			return nil, fmt.Errorf("tag %q follows a tag of another image stream, %q: import that tag", name, tag.From.Name)
+			return nil, fmt.Errorf("tag %q follows a tag of another image stream, %q; import that tag instead", name, tag.From.Name)
 		}
 		name = next
 	}

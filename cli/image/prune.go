@@ -45,10 +45,10 @@ the registry's own name cannot be resolved.`,
 		Example: `  # List what the command would remove if it keeps three revisions of each tag, and images that are younger than an hour
   oc adm prune images --keep-tag-revisions=3 --keep-younger-than=60m
 
-  # Remove it
+  # Remove these images
   oc adm prune images --keep-tag-revisions=3 --keep-younger-than=60m --confirm
 
-  # Remove images over the limits of their projects
+  # Remove images that exceed the limits of their projects
   oc adm prune images --prune-over-size-limit --confirm`,
 		Args: cobra.NoArgs,
 		Run: func(command *cobra.Command, _ []string) {

@@ -107,7 +107,7 @@ func ask(ctx context.Context, client *http.Client, target string, desired record
 	request.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(request)
 	if err != nil {
-		return removed, fmt.Errorf("connect to the registry (to use another address, set --registry-url): %w", err)
+		return removed, fmt.Errorf("connect to the registry: %w; to use another address, set --registry-url", err)
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxGarbage))
@@ -115,7 +115,7 @@ func ask(ctx context.Context, client *http.Client, target string, desired record
 		return removed, fmt.Errorf("read the registry's response: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
-		return removed, fmt.Errorf("clean the registry: %s: %s", response.Status, bytes.TrimSpace(content[:min(len(content), 1000)]))
+		return removed, fmt.Errorf("prune the registry: %s: %s", response.Status, bytes.TrimSpace(content[:min(len(content), 1000)]))
 	}
 	if err := json.Unmarshal(content, &removed); err != nil {
 		return removed, fmt.Errorf("read the registry's response: %w", err)

@@ -45,7 +45,7 @@ With --alias, it follows the source tag.`,
   oc tag -d app:v1`,
 		Run: func(command *cobra.Command, args []string) {
 			if len(args) < 1 || len(args) < 2 && !t.remove {
-				util.CheckErr(util.UsageErrorf(command, "name a source and at least one tag, or with -d the tags to remove"))
+				util.CheckErr(util.UsageErrorf(command, "specify a source and at least one tag, or with -d the tags to remove"))
 			}
 			util.CheckErr(t.complete(factory))
 			util.CheckErr(t.run(command.Context(), args))
@@ -110,7 +110,7 @@ func (t *tagger) tagAll(ctx context.Context, source string, destinations []strin
 		return err
 	}
 	if t.scheduled && from.Kind != "DockerImage" {
-		return fmt.Errorf("--scheduled is for images of registries, and %q is an %s", source, from.Kind)
+		return fmt.Errorf("--scheduled works only with an image in a registry, but %q is an %s", source, from.Kind)
 	}
 	for _, destination := range destinations {
 		namespace, name := t.qualified(destination)

@@ -253,7 +253,7 @@ func TestLoginRejectsServer(t *testing.T) {
 		{"no code", redirect("state=1"), "sent no code"},
 		{"another code", redirect("code=other"), "invalid_grant"},
 		{"an error", redirect(url.Values{"error": {"access_denied"}, "error_description": {"grant it first"}}.Encode()), "Login failed (access_denied)\ngrant it first"},
-		{"redirect without address", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusFound) }, "redirects without an address"},
+		{"redirect without address", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusFound) }, "sent a redirect without a valid address"},
 		{"failure", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no database", http.StatusBadGateway) }, "502 Bad Gateway: no database"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -86,7 +86,7 @@ func (r *tokenRequest) discover(ctx context.Context, server string) error {
 		return err
 	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("the server %s has no OAuth server (%s); log in with a token or a client certificate", server, response.Status)
+		return fmt.Errorf("the server %s does not support OAuth logins (%s); log in with a token or a client certificate", server, response.Status)
 	}
 	var metadata struct {
 		Issuer    string `json:"issuer"`
@@ -94,7 +94,7 @@ func (r *tokenRequest) discover(ctx context.Context, server string) error {
 		Token     string `json:"token_endpoint"`
 	}
 	if err := json.Unmarshal(body, &metadata); err != nil || metadata.Authorize == "" || metadata.Token == "" {
-		return fmt.Errorf("read OAuth metadata of %s: no endpoints", server)
+		return fmt.Errorf("decode OAuth metadata of %s: it contains no endpoints", server)
 	}
 	r.issuer, r.authorize, r.token = strings.TrimRight(metadata.Issuer, "/"), metadata.Authorize, metadata.Token
 	return nil
@@ -131,7 +131,7 @@ func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
 		case http.StatusFound:
 			next, err := response.Location()
 			if err != nil {
-				return "", errors.New("the server redirects without an address")
+				return "", errors.New("the OAuth server sent a redirect without a valid address")
 			}
 			if strings.HasPrefix(next.String(), redirect+"?") {
 				return codeOf(next.Query())
@@ -142,10 +142,10 @@ func (r *tokenRequest) requestCode(ctx context.Context) (string, error) {
 				return "", err
 			}
 		default:
-			return "", fmt.Errorf("the OAuth server responds with %s: %s", response.Status, strings.TrimSpace(string(body)))
+			return "", fmt.Errorf("the OAuth server responded with %s: %s", response.Status, strings.TrimSpace(string(body)))
 		}
 	}
-	return "", fmt.Errorf("the OAuth server redirects more than %d times", maxSteps)
+	return "", fmt.Errorf("the OAuth server redirected more than %d times", maxSteps)
 }
 
 // challenges responds to a login's challenges.
@@ -244,7 +244,7 @@ func (r *tokenRequest) exchange(ctx context.Context, code string) (string, error
 		Description string `json:"error_description"`
 	}
 	if err := json.Unmarshal(body, &resp); err != nil || resp.AccessToken == "" {
-		return "", fmt.Errorf("the OAuth server returns no token (%s): %s %s", response.Status, resp.Error, resp.Description)
+		return "", fmt.Errorf("the OAuth server returned no token (%s): %s %s", response.Status, resp.Error, resp.Description)
 	}
 	return resp.AccessToken, nil
 }

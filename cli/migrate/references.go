@@ -28,7 +28,7 @@ func newReferences(factory util.Factory, streams genericiooptions.IOStreams) *co
 The command changes image streams, images and secrets with credentials of registries, or the resources of --include: build configs, pods, and objects with a pod template (deployments,
 deployment configs, replication controllers, daemon sets, jobs, ...).
 
-A * on the left matches any registry or name. A * on the right keeps the original. Tags and digests stay. A name without a registry is in Docker's registry. The
+A * on the left matches any registry or name. A * on the right keeps the original. Tags and digests stay. A name without a registry refers to Docker Hub. The
 first mapping that matches wins. Without --confirm, the command lists the changes.`,
 		Example: `  # List the changes for a renamed registry
   oc adm migrate image-references 'old.example.com/*=new.example.com/*'

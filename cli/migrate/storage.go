@@ -27,17 +27,17 @@ func newStorage(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 	bandwidth := 10
 	command := &cobra.Command{
 		Use: "storage", Short: "Update the stored version of API objects",
-		Long: `Make the server store its objects again.
+		Long: `Rewrite objects in the server's storage.
 
-The command reads each object and writes it unchanged, 16 at the same time. It reports each kind on the standard error stream. The server stores it if the stored form differs: another version, another encryption key, or new
-defaults. The command retries after conflicts. It omits events, which expire soon, unless --include contains them.`,
+The command reads each object and writes it unchanged, 16 objects at the same time. The server stores an object only if its stored form would change: another version, another encryption key, or new
+defaults. The command retries after conflicts, and prints its progress to standard error. It omits events, which expire soon, unless --include contains them.`,
 		Example: `  # After a change of the encryption key for secrets
   oc adm migrate storage --include=secrets
 
-  # Store everything again, without a limit
+  # Rewrite everything, without a bandwidth limit
   oc adm migrate storage --bandwidth=0
 
-  # Store pods of the projects whose names start with "team-"
+  # Rewrite the pods of projects whose names start with "team-"
   oc adm migrate storage --include=pods --from-key=team- --to-key=team.`,
 		Run: func(command *cobra.Command, args []string) {
 			util.CheckErr(cobra.NoArgs(command, args))

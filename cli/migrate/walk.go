@@ -61,7 +61,7 @@ func (w *walk) addFlags(command *cobra.Command) {
 	flags.BoolVar(&w.allNamespaces, "all-namespaces", true, "Migrate objects of all namespaces, unless --namespace is set.")
 	flags.BoolVar(&w.confirm, "confirm", false, "Change the objects. Without this flag, the command only lists the changes.")
 	flags.StringVar(&w.fromKey, "from-key", "", "First key to migrate: NAMESPACE/NAME, or NAME of cluster-scoped objects.")
-	flags.StringVar(&w.toKey, "to-key", "", "Migrate objects before this key.")
+	flags.StringVar(&w.toKey, "to-key", "", "Key after the last object to migrate, in the format of --from-key.")
 	flags.StringVarP(w.print.OutputFormat, "output", "o", "", "Print the changed objects without storing them: yaml, json or name.")
 	util.AddJsonFilenameFlag(flags, &w.files.Filenames, "Files with the objects to migrate, instead of --include.")
 }

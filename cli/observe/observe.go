@@ -103,12 +103,12 @@ func (o *observation) validate(args []string) error {
 		return errors.New("--retry-count, --resync-period and --exit-after must not be negative")
 	}
 	if _, err := labels.Parse(o.selector); err != nil {
-		return fmt.Errorf("read --selector: %w", err)
+		return fmt.Errorf("parse --selector: %w", err)
 	}
 	for _, text := range o.arguments {
 		template, err := o.template(text)
 		if err != nil {
-			return fmt.Errorf("read --argument %q: %w", text, err)
+			return fmt.Errorf("parse --argument %q: %w", text, err)
 		}
 		o.templates = append(o.templates, template)
 	}

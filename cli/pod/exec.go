@@ -13,7 +13,7 @@ func NewExec(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Co
 	command := kubectlexec.NewCmdExec(factory, streams)
 	flags := command.Flags()
 	pod := flags.StringP("pod", "p", "", "Name of the pod.")
-	util.CheckErr(flags.MarkDeprecated("pod", "name the pod as the first argument"))
+	util.CheckErr(flags.MarkDeprecated("pod", "specify the pod as the first argument"))
 	run := command.Run
 	command.Run = func(command *cobra.Command, args []string) {
 		if *pod != "" {

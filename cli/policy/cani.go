@@ -79,7 +79,7 @@ func (c *canI) validate(command *cobra.Command, args []string) error {
 	case c.list && len(args) > 0:
 		return util.UsageErrorf(command, "--list cannot be used with a verb or a resource")
 	case !c.list && (len(args) < 2 || len(args) > 3):
-		return util.UsageErrorf(command, "name a verb and a resource, or use --list")
+		return util.UsageErrorf(command, "specify a verb and a resource, or use --list")
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func TestCanISendsTheReview(t *testing.T) {
 		{"quiet", "get pods -q", allowed, "", "", []string{local}},
 		{"scopes twice", "get pods --ignore-scopes --scopes=user:info", nil, "", "--scopes and --ignore-scopes cannot be used together", nil},
 		{"list with a verb", "get --list", nil, "", "--list cannot be used with a verb or a resource", nil},
-		{"no resource", "get", nil, "", "name a verb and a resource, or use --list", nil},
+		{"no resource", "get", nil, "", "specify a verb and a resource, or use --list", nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := objectstest.NewServer(t, map[string]any{

@@ -100,7 +100,7 @@ func (o *sccReview) command(factory util.Factory, command *cobra.Command, headin
 	command.Args = cobra.NoArgs
 	command.Run = func(command *cobra.Command, _ []string) {
 		if util.IsFilenameSliceEmpty(o.Filenames, o.Kustomize) {
-			util.CheckErr(util.UsageErrorf(command, "name the file of the objects with -f"))
+			util.CheckErr(util.UsageErrorf(command, "specify the file with the objects with -f"))
 		}
 		util.CheckErr(o.check(command))
 		util.CheckErr(o.run(command.Context(), factory, headings, send))

@@ -20,7 +20,7 @@ func useContext(factory util.Factory, name string) (*contextInUse, error) {
 	}
 	config.CurrentContext = name
 	if err := clientcmd.ModifyConfig(loader.ConfigAccess(), config, false); err != nil {
-		return nil, fmt.Errorf("change to context %q: %w", name, err)
+		return nil, fmt.Errorf("switch to context %q: %w", name, err)
 	}
 	context := &contextInUse{namespace: config.Contexts[name].Namespace}
 	if cluster := config.Clusters[config.Contexts[name].Cluster]; cluster != nil {

@@ -39,7 +39,7 @@ func NewRequest(factory util.Factory, streams genericiooptions.IOStreams) *cobra
 	}
 	command.Flags().StringVar(&request.DisplayName, "display-name", "", "Display name of the project.")
 	command.Flags().StringVar(&request.Description, "description", "", "Description of the project.")
-	command.Flags().BoolVar(&stay, "skip-config-write", false, "Do not change to the new project.")
+	command.Flags().BoolVar(&stay, "skip-config-write", false, "Do not switch to the new project.")
 	return command
 }
 

@@ -116,7 +116,7 @@ func useProject(factory util.Factory, name string) error {
 	}
 	present := config.Contexts[config.CurrentContext]
 	if present == nil {
-		return fmt.Errorf("change to project %q: the kubeconfig has no current context", name)
+		return fmt.Errorf("switch to project %q: the kubeconfig has no current context", name)
 	}
 	changed := present.DeepCopy()
 	changed.Namespace = name
@@ -127,7 +127,7 @@ func useProject(factory util.Factory, name string) error {
 	}
 	config.Contexts[context], config.CurrentContext = changed, context
 	if err := clientcmd.ModifyConfig(loader.ConfigAccess(), config, false); err != nil {
-		return fmt.Errorf("change to project %q: %w", name, err)
+		return fmt.Errorf("switch to project %q: %w", name, err)
 	}
 	return nil
 }

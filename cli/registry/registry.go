@@ -281,7 +281,7 @@ func (l *registryLogin) check(ctx context.Context, config *rest.Config, user, to
 	}
 	registry, err := registryname.NewRegistry(l.host, options...)
 	if err != nil {
-		return fmt.Errorf("read --registry: %w", err)
+		return fmt.Errorf("parse --registry: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

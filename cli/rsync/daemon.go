@@ -88,7 +88,7 @@ func (s *sync) withDaemon(ctx context.Context, use func(daemon) error) (err erro
 		stdin.Close()
 		_, _ = io.Copy(io.Discard, stdout) // withDaemon returns the script's error
 		if end := <-done; end != nil && err == nil {
-			err = fmt.Errorf("end the rsync daemon in the container: %w", end)
+			err = fmt.Errorf("stop the rsync daemon in the container: %w", end)
 		}
 	}()
 	// If this write fails, the script prints no line, and ReadSlice fails.

@@ -15,7 +15,7 @@ type filter struct{ include, exclude []string }
 func (f filter) validate() error {
 	for _, pattern := range slices.Concat(f.include, f.exclude) {
 		if _, err := path.Match(pattern, ""); err != nil || strings.Trim(pattern, "/") == "" {
-			return fmt.Errorf("read pattern %q: must be a name, which can contain *, ? and [...]", pattern)
+			return fmt.Errorf("parse pattern %q: must be a name, which can contain *, ? and [...]", pattern)
 		}
 	}
 	return nil

@@ -96,7 +96,7 @@ func (s *sync) read(args []string) error {
 	case s.remove && s.from.base() == "" && path.Clean(s.to.path) == "/":
 		return errors.New("--delete would delete everything in /; set a directory as the destination")
 	case !slices.Contains([]string{"", "rsync", "rsync-daemon", "tar"}, s.strategy):
-		return fmt.Errorf("read --strategy %q: must be rsync, rsync-daemon or tar", s.strategy)
+		return fmt.Errorf("parse --strategy %q: must be rsync, rsync-daemon or tar", s.strategy)
 	}
 	if err := s.filter.validate(); err != nil {
 		return err

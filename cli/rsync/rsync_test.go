@@ -237,7 +237,7 @@ func TestRsyncReportsInvalidArguments(t *testing.T) {
 		}
 	}
 	for want, s := range map[string]*sync{
-		"local source": {watch: true}, "--progress and --quiet": {progress: true, quiet: true}, "rsync-daemon or tar": {strategy: "ftp"}, "read pattern": {filter: filter{exclude: []string{"[a"}}},
+		"local source": {watch: true}, "--progress and --quiet": {progress: true, quiet: true}, "rsync-daemon or tar": {strategy: "ftp"}, "parse pattern": {filter: filter{exclude: []string{"[a"}}},
 	} {
 		if err := s.read([]string{"p:a", directory}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

@@ -126,7 +126,7 @@ func (s *sync) packFile(archive *tar.Writer, file, name string, entry fs.DirEntr
 	}
 	defer content.Close()
 	if _, err := io.CopyN(archive, content, info.Size()); err != nil {
-		return fmt.Errorf("copy %q, which is changing: %w", file, err)
+		return fmt.Errorf("copy %q, which changed during the copy: %w", file, err)
 	}
 	return nil
 }

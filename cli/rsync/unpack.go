@@ -25,7 +25,7 @@ func (u *unpacker) extract(in io.Reader) error {
 	extractor := archive.Extractor{
 		Root: u.root, LocalLinks: true, Select: u.selects, Mode: u.mode,
 		Unsupported: func(name string, _ *tar.Header) error {
-			fmt.Fprintf(u.sync.ErrOut, "WARNING: skipping %q: it is not a file or directory, or it is a link that leads out of the directory\n", name)
+			fmt.Fprintf(u.sync.ErrOut, "WARNING: skipping %q: it is not a file or directory, or it is a link to a path outside the directory\n", name)
 			return nil
 		},
 	}

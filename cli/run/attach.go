@@ -68,13 +68,13 @@ func (s session) check(generator string, replicas int32, dry bool) error {
 	}
 	switch {
 	case s.tty && !s.stdin:
-		return errors.New("a terminal (-t) needs an input: set -i, too")
+		return errors.New("a terminal (-t) needs standard input; also set -i")
 	case s.remove && !s.attach:
-		return errors.New("--rm needs an attached container: set --attach or -i, too")
+		return errors.New("--rm needs an attached container; also set --attach or -i")
 	case (s.attach || s.stdin) && generator == cronGenerator:
 		return errors.New("cannot attach to the pods of a cron job, which start later")
 	case s.attach && replicas != 1:
-		return fmt.Errorf("attaching needs one pod, not --replicas=%d", replicas)
+		return fmt.Errorf("only a single pod can be attached to, not --replicas=%d", replicas)
 	}
 	return nil
 }

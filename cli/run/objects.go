@@ -57,14 +57,14 @@ func (w *request) read(args []string) error {
 	for _, variable := range util.GetFlagStringArray(command, "env") {
 		name, value, ok := strings.Cut(variable, "=")
 		if !ok || name == "" {
-			return fmt.Errorf("read --env %q: must be NAME=VALUE", variable)
+			return fmt.Errorf("parse --env %q: must be NAME=VALUE", variable)
 		}
 		container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
 	}
 	if text := util.GetFlagString(command, "port"); text != "" {
 		port := intstr.Parse(text)
 		if port.Type != intstr.Int {
-			return fmt.Errorf("read --port %q: must be a number", text)
+			return fmt.Errorf("parse --port %q: must be a number", text)
 		}
 		container.Ports = []corev1.ContainerPort{{ContainerPort: port.IntVal}}
 	}
@@ -130,7 +130,7 @@ func (w *request) objects() ([]runtime.Object, error) {
 	}
 	object, err := w.overrides.NewOverrider(empty).Apply(object)
 	if err != nil {
-		return nil, fmt.Errorf("read --overrides: %w", err)
+		return nil, fmt.Errorf("parse --overrides: %w", err)
 	}
 	if !w.expose {
 		return []runtime.Object{object}, nil

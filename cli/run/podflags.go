@@ -23,17 +23,17 @@ func (p *podFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&p.limits, "limits", "", "Limits of the container, such as cpu=200m,memory=512Mi.")
 	flags.StringVar(&p.requests, "requests", "", "Requests of the container, such as cpu=100m,memory=256Mi.")
 	flags.StringVar(&p.account, "serviceaccount", "", "Service account of the pods.")
-	flags.Int32Var(&p.hostPort, "hostport", 0, "Port of the host for --port.")
+	flags.Int32Var(&p.hostPort, "hostport", 0, "Host port to map to --port.")
 }
 
 // apply sets the fields that correspond to the flags. pod must have a single container.
 func (p podFlags) apply(pod *corev1.PodSpec) (err error) {
 	container := &pod.Containers[0]
 	if container.Resources.Limits, err = quantities(p.limits); err != nil {
-		return fmt.Errorf("read --limits: %w", err)
+		return fmt.Errorf("parse --limits: %w", err)
 	}
 	if container.Resources.Requests, err = quantities(p.requests); err != nil {
-		return fmt.Errorf("read --requests: %w", err)
+		return fmt.Errorf("parse --requests: %w", err)
 	}
 	pod.ServiceAccountName = p.account
 	if p.hostPort == 0 {
@@ -70,7 +70,7 @@ func (p podFlags) overrides(command *cobra.Command, pod corev1.PodSpec) error {
 	}
 	flags := command.Flags()
 	if flags.Changed("overrides") {
-		return errors.New("put --limits, --requests, --serviceaccount and --hostport into --overrides")
+		return errors.New("--limits, --requests, --serviceaccount and --hostport cannot be used with --overrides; set these values in --overrides")
 	}
 	container := map[string]any{"name": pod.Containers[0].Name, "resources": pod.Containers[0].Resources}
 	if len(pod.Containers[0].Ports) > 0 {

@@ -103,13 +103,13 @@ func (w *request) choose() (err error) {
 	replicated := slices.Contains([]string{configGenerator, controllerGenerator, deploymentGenerator}, w.generator)
 	switch {
 	case !slices.Contains(generators(), w.generator):
-		return fmt.Errorf("read --generator %q: must be one of %s", w.generator, strings.Join(generators(), ", "))
+		return fmt.Errorf("parse --generator %q: must be one of %s", w.generator, strings.Join(generators(), ", "))
 	case (w.schedule != "") != (w.generator == cronGenerator):
-		return errors.New("a cron job needs --schedule, and other kinds do not support it")
+		return errors.New("a cron job needs --schedule, and other kinds do not support --schedule")
 	case flags.Changed("replicas") && !replicated:
-		return errors.New("only deployment configurations, deployments and replication controllers have --replicas")
+		return errors.New("only deployment configurations, deployments and replication controllers support --replicas")
 	case replicated && restart != "Always":
-		return fmt.Errorf("pods of %s are always restarted: remove --restart=%s", w.generator, restart)
+		return fmt.Errorf("pods of %s are always restarted; omit --restart=%s", w.generator, restart)
 	case w.generator == podGenerator:
 		return nil // kubectl checks the flags itself
 	}

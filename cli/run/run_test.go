@@ -50,10 +50,10 @@ func TestGeneratorsCreateObjects(t *testing.T) {
 		"web --replicas=2 -i":                     "--replicas",
 		"web --generator=job/v1 -i":               jobGenerator,
 		"web --rm":                                "attach",
-		"web -t --generator=job/v1":               "-i, too",
+		"web -t --generator=job/v1":               "also set -i",
 		"web --schedule=@daily -i":                "start later",
 		"web --generator=deploymentconfig/v1 -it": configGenerator,
-		"web --generator=deploymentconfig/v1 --attach --replicas=2":     "one pod",
+		"web --generator=deploymentconfig/v1 --attach --replicas=2":     "single pod",
 		"web --generator=deploymentconfig/v1 --attach --dry-run=client": "--dry-run",
 		"web --env=A":     "NAME=VALUE",
 		"web --port=http": "number",
@@ -161,7 +161,7 @@ func TestPodsHaveTheFieldsOfOpenShiftsFlags(t *testing.T) {
 	if got := util.GetFlagString(command, "overrides"); got != want || util.GetFlagString(command, "override-type") != "strategic" {
 		t.Errorf("overrides %s", got)
 	}
-	if err := p.overrides(command, pod); err == nil || !strings.Contains(err.Error(), "into --overrides") {
+	if err := p.overrides(command, pod); err == nil || !strings.Contains(err.Error(), "cannot be used with --overrides") {
 		t.Errorf("a second patch: %v", err)
 	}
 	for want, p := range map[string]podFlags{"--limits": {limits: "cpu"}, "--requests": {requests: "=1"}, "needs --port": {hostPort: 1}} {

@@ -134,7 +134,7 @@ func TestSecretsAreLinkedToAccounts(t *testing.T) {
 		{"pull", "builder key --for=pull", "", link, []string{"old"}, []string{"old", "key"}},
 		{"both, with types", "serviceaccount/builder secret/key --for=pull,mount", "", link, []string{"old", "key"}, []string{"old", "key"}},
 		{"linked already", "builder old", "", link, []string{"old"}, []string{"old"}},
-		{"unknown use", "builder key --for=build", `read --for "build": must be mount or pull`, link, nil, nil},
+		{"unknown use", "builder key --for=build", `parse --for "build": must be mount or pull`, link, nil, nil},
 		{"missing secret", "builder none", "not find", link, nil, nil},
 		{"unlink", "builder old", "", newSecretsUnlink, nil, nil},
 		{"unlink a secret that is not linked", "builder key", "secrets not linked to service account", newSecretsUnlink, []string{"old"}, []string{"old"}},

@@ -59,7 +59,7 @@ func newSecretsLink(factory util.Factory, name string) *cobra.Command {
 		Run: func(command *cobra.Command, args []string) {
 			for _, use := range uses {
 				if use != "mount" && use != "pull" {
-					util.CheckErr(fmt.Errorf("read --for %q: must be mount or pull", use))
+					util.CheckErr(fmt.Errorf("parse --for %q: must be mount or pull", use))
 				}
 			}
 			util.CheckErr(changeAccount(command.Context(), factory, args, true, func(account *corev1.ServiceAccount, secret string) {

@@ -121,7 +121,7 @@ func newNewToken(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 			parsed, err := metav1.ParseToLabelSelector(labels)
 			util.CheckErr(err)
 			if len(parsed.MatchExpressions) > 0 {
-				util.CheckErr(fmt.Errorf("read --labels %q: must be KEY=VALUE pairs, separated by commas", labels))
+				util.CheckErr(fmt.Errorf("parse --labels %q: must be KEY=VALUE pairs, separated by commas", labels))
 			}
 			token, err := a.newToken(command.Context(), parsed.MatchLabels, timeout)
 			util.CheckErr(err)

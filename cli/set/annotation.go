@@ -44,7 +44,7 @@ func workload(object runtime.Object) (resource, template string, existing metav1
 func annotationTriggers(object runtime.Object) (*definition, error) {
 	resource, template, head := workload(object)
 	if head == nil {
-		return nil, errors.New("only deployment configs, build configs, deployments, stateful sets, daemon sets and cron jobs have triggers")
+		return nil, errors.New("only deployment configs, build configs, deployments, stateful sets, daemon sets and cron jobs support triggers")
 	}
 	d := &definition{name: resource + "/" + head.GetName(), namespace: head.GetNamespace(), alwaysConfig: true, checkContainers: hasContainers(object)}
 	deployment, _ := object.(*kubeappsv1.Deployment)

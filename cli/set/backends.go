@@ -47,11 +47,11 @@ func newBackends(factory util.Factory, streams genericiooptions.IOStreams) *cobr
 		Short: "Update the backends for a route",
 		Long: `Print or set the services of a route, and their shares of the traffic.
 
-A service gets its share of the sum of all weights. Weights are numbers from 0 to 256. If all are zero, no service gets traffic.
+The traffic is distributed to services in proportion to their weights. Weights are numbers from 0 to 256. If all are zero, no service gets traffic.
 The services of the arguments replace the route's services. The first one becomes the primary service.
 
---adjust changes the weight of one service: to a number, by a signed number, or to a percentage of the traffic of it and the primary
-service. For the primary service itself, it is compared with the first alternate service.`,
+--adjust changes the weight of one service: to a number, by a signed number, or to its percentage of the traffic that it shares with the primary
+service. For the primary service itself, the percentage is of the traffic that it shares with the first alternate service.`,
 		Example: `  oc set route-backends web
   oc set route-backends web prod=99 canary=1
   oc set route-backends web --adjust canary=+10%
@@ -106,7 +106,7 @@ func (b *backends) read(args []string) (names []string, err error) {
 			return nil, fmt.Errorf("service %q appears twice", item.service)
 		}
 		if item.relative && !b.adjust {
-			return nil, fmt.Errorf("read %q: a relative weight needs --adjust", arg)
+			return nil, fmt.Errorf("parse %q: a relative weight needs --adjust", arg)
 		}
 		b.shares = append(b.shares, item)
 	}
@@ -142,7 +142,7 @@ func readShare(arg string) (share, error) {
 	case err != nil:
 		return share{}, fmt.Errorf("WEIGHT must be a number: %q of service %q", text, service)
 	case value > maximum || value < -maximum:
-		return share{}, fmt.Errorf("read weight %q of service %q: must be a number up to %d", text, service, maximum)
+		return share{}, fmt.Errorf("parse weight %q of service %q: must be a number up to %d", text, service, maximum)
 	}
 	return share{service, value, percent, number[0] == '+' || number[0] == '-'}, nil
 }
@@ -205,7 +205,7 @@ func adjust(all []routev1.RouteTargetReference, s share) error {
 		for _, backend := range all {
 			names = append(names, backend.Name)
 		}
-		return fmt.Errorf("service %q is not one of its backends, which are %s", s.service, strings.Join(names, ", "))
+		return fmt.Errorf("service %q is not a backend of the route; its backends are %s", s.service, strings.Join(names, ", "))
 	case len(all) == 1 && s.percent:
 		return fmt.Errorf("service %q is the only backend: use a weight instead of a percentage", s.service)
 	}

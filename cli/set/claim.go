@@ -51,7 +51,7 @@ func (v *volume) prepareClaim() (err error) {
 		return errors.New("--claim-size needs --add")
 	}
 	if c.amount, err = resource.ParseQuantity(c.size); err != nil || c.amount.Sign() <= 0 {
-		return fmt.Errorf("read --claim-size %q: must be a size such as 5Gi", c.size)
+		return fmt.Errorf("parse --claim-size %q: must be a size such as 5Gi", c.size)
 	}
 	if _, err := accessMode(c.mode); err != nil {
 		return err
@@ -75,7 +75,7 @@ func accessMode(text string) (corev1.PersistentVolumeAccessMode, error) {
 	case "readwriteoncepod", "rwop":
 		return corev1.ReadWriteOncePod, nil
 	}
-	return "", fmt.Errorf("read --claim-mode %q: must be ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod", text)
+	return "", fmt.Errorf("parse --claim-mode %q: must be ReadWriteOnce, ReadOnlyMany, ReadWriteMany or ReadWriteOncePod", text)
 }
 
 // claimIn returns the claim to create in a namespace.

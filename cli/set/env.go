@@ -211,5 +211,5 @@ func buildEnv(strategy *buildv1.BuildStrategy) (*[]corev1.EnvVar, error) {
 	case strategy.JenkinsPipelineStrategy != nil:
 		return &strategy.JenkinsPipelineStrategy.Env, nil
 	}
-	return nil, errors.New("its strategy, which must be Docker, Source, Custom or JenkinsPipeline, is missing")
+	return nil, errors.New("it has no strategy; set one of Docker, Source, Custom and JenkinsPipeline")
 }

@@ -96,13 +96,13 @@ func (h *deploymentHook) hook() (*appsv1.LifecycleHook, error) {
 	}
 	policy, ok := policies[strings.ToLower(h.policy)]
 	if !ok {
-		return nil, fmt.Errorf("read --failure-policy %q: must be abort, retry or ignore", h.policy)
+		return nil, fmt.Errorf("parse --failure-policy %q: must be abort, retry or ignore", h.policy)
 	}
 	pod := &appsv1.ExecNewPodHook{Command: h.command, ContainerName: h.container, Volumes: h.volumes}
 	for _, text := range h.environment {
 		name, value, ok := strings.Cut(text, "=")
 		if !ok || name == "" {
-			return nil, fmt.Errorf("read --environment %q: must be NAME=VALUE", text)
+			return nil, fmt.Errorf("parse --environment %q: must be NAME=VALUE", text)
 		}
 		pod.Env = append(pod.Env, corev1.EnvVar{Name: name, Value: value})
 	}
@@ -113,7 +113,7 @@ func (h *deploymentHook) hook() (*appsv1.LifecycleHook, error) {
 func (h *deploymentHook) change(object runtime.Object) error {
 	dc, ok := object.(*appsv1.DeploymentConfig)
 	if !ok {
-		return errors.New("only deployment configs have such hooks")
+		return errors.New("only deployment configs have deployment hooks")
 	}
 	var hook *appsv1.LifecycleHook
 	if !h.remove {
@@ -136,10 +136,10 @@ func (h *deploymentHook) change(object runtime.Object) error {
 		}
 		pre, post = &strategy.RollingParams.Pre, &strategy.RollingParams.Post
 	default:
-		return fmt.Errorf("its strategy %s has no hooks", strategy.Type)
+		return fmt.Errorf("its strategy %s does not support hooks", strategy.Type)
 	}
 	if h.mid && mid == nil {
-		return errors.New("only the strategy Recreate has the hook --mid")
+		return errors.New("only the strategy Recreate supports the hook --mid")
 	}
 	for at, desired := range map[**appsv1.LifecycleHook]bool{pre: h.pre, mid: h.mid, post: h.post} {
 		if desired {

@@ -58,7 +58,7 @@ func resolveImages(ctx context.Context, factory util.Factory, source string, arg
 			return image.Image.DockerImageReference, nil
 		}
 	default:
-		return nil, fmt.Errorf("read --source %q: must be docker, imagestreamtag (istag) or imagestreamimage (isimage)", source)
+		return nil, fmt.Errorf("parse --source %q: must be docker, imagestreamtag (istag) or imagestreamimage (isimage)", source)
 	}
 	client, err := factory.DynamicClient()
 	if err != nil {
@@ -84,7 +84,7 @@ func resolveImages(ctx context.Context, factory util.Factory, source string, arg
 			return nil, err
 		}
 		if match == "" {
-			return nil, fmt.Errorf("set image of container %q: %q has no image: import or push it", container, image)
+			return nil, fmt.Errorf("set image of container %q: %q has no image yet; import or push one", container, image)
 		}
 		resolved = append(resolved, container+"="+match)
 	}

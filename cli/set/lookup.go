@@ -47,7 +47,7 @@ Without arguments, and with --list, the command prints the current settings. Wit
 		},
 	}
 	t.addFlags(command)
-	command.Flags().BoolVar(&l.enabled, "enabled", true, "Allow the names. --enabled=false forbids them again.")
+	command.Flags().BoolVar(&l.enabled, "enabled", true, "Enable local lookup. --enabled=false disables it.")
 	command.Flags().BoolVar(&l.list, "list", false, "Print the current settings.")
 	return command
 }

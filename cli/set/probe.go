@@ -41,7 +41,7 @@ func numbers() map[string]struct {
 	}
 	return map[string]number{
 		"initial-delay-seconds": {func(p *corev1.Probe) *int32 { return &p.InitialDelaySeconds }, "Seconds to wait before the first attempt."},
-		"timeout-seconds":       {func(p *corev1.Probe) *int32 { return &p.TimeoutSeconds }, "Seconds after which an attempt has failed."},
+		"timeout-seconds":       {func(p *corev1.Probe) *int32 { return &p.TimeoutSeconds }, "Seconds after which an attempt times out."},
 		"period-seconds":        {func(p *corev1.Probe) *int32 { return &p.PeriodSeconds }, "Seconds between attempts."},
 		"success-threshold":     {func(p *corev1.Probe) *int32 { return &p.SuccessThreshold }, "Consecutive successes after which the container is healthy."},
 		"failure-threshold":     {func(p *corev1.Probe) *int32 { return &p.FailureThreshold }, "Consecutive failures after which the container is unhealthy."},
@@ -115,7 +115,7 @@ func (p *probe) handler() (corev1.ProbeHandler, error) {
 	}
 	get, err := parseGet(p.url)
 	if err != nil {
-		return corev1.ProbeHandler{}, fmt.Errorf("read --get-url %q: %w", p.url, err)
+		return corev1.ProbeHandler{}, fmt.Errorf("parse --get-url %q: %w", p.url, err)
 	}
 	return corev1.ProbeHandler{HTTPGet: get}, nil
 }
@@ -152,7 +152,7 @@ func (p *probe) change(object runtime.Object) error {
 			container := &spec.Containers[i]
 			matches, err := path.Match(p.containers, container.Name)
 			if err != nil {
-				return fmt.Errorf("read --containers %q: %w", p.containers, err)
+				return fmt.Errorf("parse --containers %q: %w", p.containers, err)
 			}
 			if !matches {
 				continue

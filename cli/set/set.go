@@ -102,7 +102,7 @@ func (t *targets) addFlags(command *cobra.Command) {
 	util.AddDryRunFlag(command)
 	util.AddLabelSelectorFlagVar(command, &t.selector)
 	command.Flags().BoolVar(&t.all, "all", false, "Change all objects of the named types in the project.")
-	command.Flags().BoolVar(&t.local, "local", false, "Change only the objects of the files and print them, without requests to the server.")
+	command.Flags().BoolVar(&t.local, "local", false, "Change only the objects in the files and print them, without contacting the server.")
 }
 
 // check returns an error if neither arguments nor flags select objects.

@@ -113,7 +113,7 @@ func (s *triggers) validate() error {
 	case s.removeAll && (s.remove || s.named() || s.auto || s.manual):
 		return errors.New("use --remove-all without other flags")
 	case s.image != "" && (stream == "" || tag == "" || strings.Count(s.image, "/") > 1):
-		return fmt.Errorf("read --from-image %q: must be STREAM:TAG or PROJECT/STREAM:TAG", s.image)
+		return fmt.Errorf("parse --from-image %q: must be STREAM:TAG or PROJECT/STREAM:TAG", s.image)
 	case s.remove && !s.named():
 		return errors.New("no triggers to remove: set --from-config, --from-image or a webhook such as --from-github, or --remove-all")
 	}

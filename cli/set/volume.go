@@ -67,14 +67,14 @@ type is set, and its mount if a path is set.`,
 	flags.BoolVar(&v.listed, "list", false, "List the volumes. This is the default.")
 	flags.BoolVar(&v.overwrite, "overwrite", false, "Change an existing volume with this name.")
 	flags.BoolVar(&v.confirm, "confirm", false, "Remove all volumes if --name is not set.")
-	flags.StringVar(&v.name, "name", "", "Name of the volume. The default for a new one is random.")
+	flags.StringVar(&v.name, "name", "", "Name of the volume. By default, a new volume gets a generated name.")
 	flags.StringVarP(&v.containers, "containers", "c", "*", "Names of the containers. Can contain wildcards.")
 	flags.StringVarP(&v.kind, "type", "t", "", "Type of the volume: emptyDir, hostPath, secret, configMap or persistentVolumeClaim (pvc). The default is emptyDir.")
 	flags.StringVar(&v.path, "path", "", "Directory of the host, for hostPath.")
 	flags.StringVar(&v.secret, "secret-name", "", "Name of the secret, for secret.")
 	flags.StringVar(&v.configMap, "configmap-name", "", "Name of the config map, for configMap.")
 	flags.StringVar(&v.claim, "claim-name", "", "Name of the claim, for persistentVolumeClaim.")
-	flags.StringVar(&v.sourceJSON, "source", "", "Volume source as JSON, for types that --type does not have.")
+	flags.StringVar(&v.sourceJSON, "source", "", "Volume source as JSON, for types that --type does not support.")
 	flags.StringVar(&v.defaultMode, "default-mode", "", "Mode of the files of a secret or configMap, in octal, such as 0644.")
 	v.newClaim.addFlags(flags)
 	flags.StringVarP(&v.mountPath, "mount-path", "m", "", "Path of the mount in the containers. By default, the volume is not mounted.")
@@ -102,12 +102,12 @@ func (v *volume) validate() error {
 	case v.remove && v.name == "" && !v.confirm:
 		return errors.New("must provide --confirm for removing more than one volume, or --name for one")
 	case v.mountPath != "" && !path.IsAbs(v.mountPath):
-		return fmt.Errorf("read --mount-path %q: must begin with a slash", v.mountPath)
+		return fmt.Errorf("parse --mount-path %q: must begin with a slash", v.mountPath)
 	case v.mountPath == "" && (v.subPath != "" || v.readOnly):
 		return errors.New("--sub-path and --read-only need --mount-path")
 	}
 	if _, err := path.Match(v.containers, ""); err != nil {
-		return fmt.Errorf("read --containers %q: %w", v.containers, err)
+		return fmt.Errorf("parse --containers %q: %w", v.containers, err)
 	}
 	if err := v.prepareClaim(); err != nil {
 		return err
@@ -147,7 +147,7 @@ func (v *volume) source() (source corev1.VolumeSource, err error) {
 	case "persistentVolumeClaim", "persistentvolumeclaim", "pvc":
 		source.PersistentVolumeClaim, err = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: v.claim}, need("claim-name", v.claim)
 	default:
-		err = fmt.Errorf("read --type %q: must be emptyDir, hostPath, secret, configMap or persistentVolumeClaim", v.kind)
+		err = fmt.Errorf("parse --type %q: must be emptyDir, hostPath, secret, configMap or persistentVolumeClaim", v.kind)
 	}
 	return source, err
 }
@@ -155,12 +155,12 @@ func (v *volume) source() (source corev1.VolumeSource, err error) {
 // decodeSource parses the volume source in --source.
 func (v *volume) decodeSource() (source corev1.VolumeSource, err error) {
 	if v.kind != "" || v.defaultMode != "" {
-		return source, errors.New("--source takes neither --type nor --default-mode")
+		return source, errors.New("--source cannot be used with --type or --default-mode")
 	}
 	decoder := json.NewDecoder(strings.NewReader(v.sourceJSON))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&source); err != nil {
-		return source, fmt.Errorf(`read --source: %w; it must be JSON such as {"nfs": {"server": "files.example.com", "path": "/"}}`, err)
+		return source, fmt.Errorf(`parse --source: %w; it must be JSON such as {"nfs": {"server": "files.example.com", "path": "/"}}`, err)
 	}
 	if source == (corev1.VolumeSource{}) {
 		return source, errors.New(`--source is empty; it must be JSON such as {"nfs": {"server": "files.example.com", "path": "/"}}`)
@@ -178,7 +178,7 @@ func (v *volume) mode() (*int32, error) {
 	}
 	mode, err := strconv.ParseInt(v.defaultMode, 8, 32)
 	if err != nil || mode < 0 || mode > 0o777 {
-		return nil, fmt.Errorf("read --default-mode %q: must be an octal number from 0 to 0777", v.defaultMode)
+		return nil, fmt.Errorf("parse --default-mode %q: must be an octal number from 0 to 0777", v.defaultMode)
 	}
 	return ptr.To(int32(mode)), nil
 }

@@ -221,7 +221,7 @@ func (v *view) advisePods() (all []advice) {
 			case waiting != nil && waiting.Reason == "CrashLoopBackOff":
 				all = append(all, advice{isError, fmt.Sprintf("container %q in %s is crash-looping", container.Name, name), logs})
 			case waiting != nil && slices.Contains([]string{"ImagePullBackOff", "ErrImagePull", "InvalidImageName"}, waiting.Reason):
-				all = append(all, advice{isError, fmt.Sprintf("container %q in %s cannot get its image %s", container.Name, name, container.Image), "oc describe pod/" + pod.Name + " -n " + pod.Namespace})
+				all = append(all, advice{isError, fmt.Sprintf("container %q in %s cannot pull its image %s", container.Name, name, container.Image), "oc describe pod/" + pod.Name + " -n " + pod.Namespace})
 			case container.RestartCount >= manyRestarts:
 				all = append(all, advice{isWarning, fmt.Sprintf("container %q in %s has restarted %d times", container.Name, name, container.RestartCount), logs})
 			}

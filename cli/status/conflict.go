@@ -17,7 +17,7 @@ func (v *view) adviseCycles() (all []advice) {
 	done := map[string]bool{}
 	for _, config := range v.state.BuildConfigs {
 		for _, cycle := range v.cycles(config, nil, done) {
-			all = append(all, advice{isWarning, "Cycle detected in build configurations: " + strings.Join(cycle, " -> "), "build one of them upon another image"})
+			all = append(all, advice{isWarning, "Cycle detected in build configurations: " + strings.Join(cycle, " -> "), "change one of them to build from another image"})
 		}
 	}
 	return all
@@ -83,7 +83,7 @@ func (v *view) adviseOverlaps() (all []advice) {
 			if pair := [2]string{by[0], other}; !seen[pair] {
 				seen[pair] = true
 				all = append(all, advice{isWarning, fmt.Sprintf("%s and %s both select %s.", by[0], other, v.name("pod", pod.Namespace, pod.Name)),
-					"give them selectors that select different pods"})
+					"change their selectors so that they select different pods"})
 			}
 		}
 	}

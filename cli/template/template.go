@@ -31,7 +31,7 @@ func Locate(text, namespace string) (project, name string, err error) {
 	}
 	isTemplate := slices.Contains([]string{"", "template", "templates", "templates." + templatev1.GroupName, "template." + templatev1.GroupName}, kind)
 	if project == "" || name == "" || !isTemplate {
-		return "", "", fmt.Errorf("read template name %q: must be NAME or PROJECT//NAME", text)
+		return "", "", fmt.Errorf("parse template name %q: must be NAME or PROJECT//NAME", text)
 	}
 	return project, name, nil
 }

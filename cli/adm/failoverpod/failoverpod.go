@@ -56,18 +56,18 @@ func (r *Request) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&r.account, "service-account", "ipfailover", "Service account of the pods.")
 	flags.StringVarP(&r.device, "interface", "i", "", "Network device that gets the addresses. The default is the device of the default route.")
 	flags.StringVar(&r.addresses, "virtual-ips", "", "Addresses to share, as single addresses and ranges: 192.0.2.10-12,192.0.2.20.")
-	flags.IntVar(&r.groups, "virtual-ip-groups", 0, "Number of address groups; the addresses of a group move together. 0: each address moves alone.")
+	flags.IntVar(&r.groups, "virtual-ip-groups", 0, "Number of address groups; the addresses of a group move together. If 0, each address moves independently.")
 	flags.StringVar(&r.chain, "iptables-chain", "INPUT", "Host firewall chain that accepts VRRP messages. If empty, no chain is changed.")
-	flags.StringVar(&r.check, "check-script", "", "Path, in the pods, of a script that checks whether a host can have addresses.")
+	flags.StringVar(&r.check, "check-script", "", "Path in the pods of a script that checks whether a host can have addresses.")
 	flags.IntVar(&r.interval, "check-interval", 2, "Seconds between checks.")
-	flags.StringVar(&r.notify, "notify-script", "", "Path, in the pods, of a script that runs when the state of a group changes.")
-	flags.StringVar(&r.preemption, "preemption-strategy", "preempt_nodelay 300", "Whether and when a host takes its addresses back: preempt_nodelay, preempt_delay SECONDS or nopreempt.")
+	flags.StringVar(&r.notify, "notify-script", "", "Path in the pods of a script that runs when the state of a group changes.")
+	flags.StringVar(&r.preemption, "preemption-strategy", "preempt_nodelay 300", "Whether and when a recovered host takes its addresses back: preempt_nodelay, preempt_delay SECONDS or nopreempt.")
 	flags.IntVar(&r.offset, "vrrp-id-offset", 0, "Offset of the VRRP IDs. Configurations in one network need different IDs.")
-	flags.IntVarP(&r.port, "watch-port", "w", 80, "Port that must accept connections on a host that has addresses. 0 for none.")
+	flags.IntVarP(&r.port, "watch-port", "w", 80, "Port that must accept connections on a host that has addresses. If 0, no port is checked.")
 	flags.Int32VarP(&r.replicas, "replicas", "r", 1, "Number of hosts that share the addresses.")
-	flags.StringVar(&r.ignoredSecrets, "credentials", "", "Accepted for OpenShift 3.")
+	flags.StringVar(&r.ignoredSecrets, "credentials", "", "Ignored. Accepted for compatibility with OpenShift 3.")
 	// MarkDeprecated cannot fail because the flag exists.
-	_ = flags.MarkDeprecated("credentials", "it has no effect: the pods need none")
+	_ = flags.MarkDeprecated("credentials", "it has no effect: the pods need no credentials")
 }
 
 // Objects returns the objects in creation order. Its error lists all invalid flags.
@@ -106,19 +106,19 @@ func (r *Request) validate() (nodes map[string]string, err error) {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if messages := validation.IsDNS1123Label(r.Name); len(messages) > 0 || len(r.Name) > 40 {
-		problem("name the configuration %q: must be a name of at most 40 lower-case letters, digits and dashes", r.Name)
+		problem("parse name %q: must be at most 40 lower-case letters, digits and dashes", r.Name)
 	}
 	if r.kind != "keepalived" {
-		problem("read --type %q: must be keepalived", r.kind)
+		problem("parse --type %q: must be keepalived", r.kind)
 	}
 	if nodes, err = labels.ConvertSelectorToLabelsMap(r.selector); err != nil {
-		problem("read --selector: %w", err)
+		problem("parse --selector: %w", err)
 	}
 	addresses, err := virtualip.Parse(r.addresses)
 	if r.addresses == "" {
 		problem("you must specify at least one virtual IP address with --virtual-ips")
 	} else if err != nil {
-		problem("read --virtual-ips: %w", err)
+		problem("parse --virtual-ips: %w", err)
 	}
 	groups := len(addresses)
 	if r.groups > 0 {
@@ -131,22 +131,22 @@ func (r *Request) validate() (nodes map[string]string, err error) {
 		{"replicas", int(r.replicas), 1, 250}, {"watch-port", r.port, 0, 65535}, {"check-interval", r.interval, 1, 3600}, {"virtual-ip-groups", r.groups, 0, maxID},
 	} {
 		if tt.value < tt.minimum || tt.value > tt.maximum {
-			problem("read --%s %d: must be from %d to %d", tt.flag, tt.value, tt.minimum, tt.maximum)
+			problem("parse --%s %d: must be from %d to %d", tt.flag, tt.value, tt.minimum, tt.maximum)
 		}
 	}
 	if maximum := max(0, maxID-max(1, groups)); r.offset < 0 || r.offset > maximum {
 		problem("The vrrp-id-offset must be in the range 0..%d", maximum)
 	}
 	if groups > maxID {
-		problem("read --virtual-ips: %d addresses need --virtual-ip-groups of at most %d", groups, maxID)
+		problem("parse --virtual-ips: %d addresses need --virtual-ip-groups of at most %d", groups, maxID)
 	}
 	for _, script := range [][2]string{{"check-script", r.check}, {"notify-script", r.notify}} {
 		if flag, path := script[0], script[1]; path != "" && (!strings.HasPrefix(path, "/") || strings.ContainsAny(path, " \"\n")) {
-			problem("read --%s %q: must be the path of a script in the pods, such as a file of a mounted ConfigMap", flag, path)
+			problem("parse --%s %q: must be the path of a script in the pods, such as a file of a mounted ConfigMap", flag, path)
 		}
 	}
 	if word, _, _ := strings.Cut(r.preemption, " "); !slices.Contains([]string{"preempt_nodelay", "preempt_delay", "nopreempt"}, word) {
-		problem("read --preemption-strategy %q: must be preempt_nodelay, preempt_delay SECONDS or nopreempt", r.preemption)
+		problem("parse --preemption-strategy %q: must be preempt_nodelay, preempt_delay SECONDS or nopreempt", r.preemption)
 	}
 	return nodes, errors.Join(problems...)
 }

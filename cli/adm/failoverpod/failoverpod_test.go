@@ -31,13 +31,13 @@ func TestInvalidFlagsAreRejected(t *testing.T) {
 	}{
 		{"defaults", []string{addresses}, ""},
 		{"no addresses", nil, "you must specify at least one virtual IP address with --virtual-ips"},
-		{"invalid addresses", []string{"--virtual-ips=192.0.2.9-4"}, "read --virtual-ips: "},
-		{"other type", []string{addresses, "--type=heartbeat"}, `read --type "heartbeat": must be keepalived`},
-		{"invalid selector", []string{addresses, "--selector=a in (b)"}, "read --selector: "},
-		{"no replica", []string{addresses, "--replicas=0"}, "read --replicas 0: must be from 1 to 250"},
-		{"port out of range", []string{addresses, "--watch-port=70000"}, "read --watch-port 70000: must be from 0 to 65535"},
+		{"invalid addresses", []string{"--virtual-ips=192.0.2.9-4"}, "parse --virtual-ips: "},
+		{"other type", []string{addresses, "--type=heartbeat"}, `parse --type "heartbeat": must be keepalived`},
+		{"invalid selector", []string{addresses, "--selector=a in (b)"}, "parse --selector: "},
+		{"no replica", []string{addresses, "--replicas=0"}, "parse --replicas 0: must be from 1 to 250"},
+		{"port out of range", []string{addresses, "--watch-port=70000"}, "parse --watch-port 70000: must be from 0 to 65535"},
 		{"no watched port", []string{addresses, "--watch-port=0"}, ""},
-		{"interval out of range", []string{addresses, "--check-interval=0"}, "read --check-interval 0: must be from 1 to 3600"},
+		{"interval out of range", []string{addresses, "--check-interval=0"}, "parse --check-interval 0: must be from 1 to 3600"},
 		{"highest offset for four addresses", []string{addresses, "--vrrp-id-offset=251"}, ""},
 		{"offset too high for four addresses", []string{addresses, "--vrrp-id-offset=252"}, "The vrrp-id-offset must be in the range 0..251"},
 		{"same offset for one group", []string{addresses, "--vrrp-id-offset=252", "--virtual-ip-groups=1"}, ""},
@@ -45,10 +45,10 @@ func TestInvalidFlagsAreRejected(t *testing.T) {
 		{"negative offset", []string{addresses, "--vrrp-id-offset=-1"}, "The vrrp-id-offset must be in the range 0..251"},
 		{"more addresses than IDs", []string{"--virtual-ips=192.0.2.1-254,198.51.100.1-2"}, "256 addresses need --virtual-ip-groups of at most 255"},
 		{"more addresses than IDs in groups", []string{"--virtual-ips=192.0.2.1-254,198.51.100.1-2", "--virtual-ip-groups=8"}, ""},
-		{"relative script", []string{addresses, "--check-script=check.sh"}, `read --check-script "check.sh": must be the path of a script in the pods`},
-		{"script with arguments", []string{addresses, "--notify-script=/bin/sh -c x"}, `read --notify-script "/bin/sh -c x": must be the path`},
+		{"relative script", []string{addresses, "--check-script=check.sh"}, `parse --check-script "check.sh": must be the path of a script in the pods`},
+		{"script with arguments", []string{addresses, "--notify-script=/bin/sh -c x"}, `parse --notify-script "/bin/sh -c x": must be the path`},
 		{"preemption with a delay", []string{addresses, "--preemption-strategy=preempt_delay 60"}, ""},
-		{"unknown preemption", []string{addresses, "--preemption-strategy=always"}, `read --preemption-strategy "always": must be`},
+		{"unknown preemption", []string{addresses, "--preemption-strategy=always"}, `parse --preemption-strategy "always": must be`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

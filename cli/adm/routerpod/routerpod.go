@@ -57,18 +57,18 @@ func (r *Request) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&r.statsPort, "stats-port", listenPort, "Port for statistics, metrics and health checks. 0: serve only health checks.")
 	flags.StringVar(&r.statsUser, "stats-user", "admin", "User name for the statistics.")
 	flags.StringVar(&r.statsPassword, "stats-password", "", "Password for the statistics. By default, the command generates one.")
-	flags.StringVar(&r.defaultCertificate, "default-cert", "", "File with the certificate and key for routes that have none. The default is a certificate of the cluster.")
+	flags.StringVar(&r.defaultCertificate, "default-cert", "", "File with the certificate and key for routes without their own. The default is a certificate of the cluster.")
 	flags.StringVar(&r.subdomain, "subdomain", "", "Host of routes that specify none, such as ${name}-${namespace}.apps.example.com.")
 	flags.StringVar(&r.forceSubdomain, "force-subdomain", "", "Also replace the host of routes that specify one.")
 	flags.BoolVar(&r.extendedLogging, "extended-logging", false, "Log requests, in a container named syslog.")
 	flags.StringVar(&r.maximum, "max-connections", "", "Maximum number of concurrent connections.")
 	flags.StringVar(&r.threads, "threads", "", "Number of HAProxy threads.")
-	flags.StringVar(&r.ciphers, "ciphers", "", "Ciphers: modern, intermediate, old, or a list as openssl ciphers prints it.")
+	flags.StringVar(&r.ciphers, "ciphers", "", "Ciphers: modern, intermediate, old, or a list in the format of openssl ciphers.")
 	flags.BoolVar(&r.strictSNI, "strict-sni", false, "Reject TLS for hosts without their own certificate.")
 	flags.BoolVar(&r.sharedHosts, "disable-namespace-ownership-check", false, "Let several namespaces share a host.")
 	flags.StringVar(&r.canonical, "router-canonical-hostname", "", "The router's host name in the routes' status.")
 	flags.StringVar(&r.clientAuthentication, "mutual-tls-auth", "none", "Request certificates from clients: none, optional or required.")
-	flags.StringVar(&r.clientAuthorities, "mutual-tls-auth-ca", "", "File with the certificate authorities that verify clients.")
+	flags.StringVar(&r.clientAuthorities, "mutual-tls-auth-ca", "", "File with the certificate authorities to verify client certificates.")
 	flags.StringVar(&r.clientRevoked, "mutual-tls-auth-crl", "", "File with the certificate revocation list for clients.")
 	flags.StringVar(&r.clientFilter, "mutual-tls-auth-filter", "", "Regular expression that the subject of client certificates must match.")
 	r.external = map[string]*string{}
@@ -77,17 +77,17 @@ func (r *Request) AddFlags(flags *pflag.FlagSet) {
 		{"external-host-https-vserver", "HTTPS_VSERVER", "Virtual server for HTTPS"}, {"external-host-partition-path", "PARTITION_PATH", "Partition"},
 		{"external-host-internal-ip", "INTERNAL_ADDRESS", "Address of the internal interface, for native integration,"}, {"external-host-vxlan-gw", "VXLAN_GW_CIDR", "Address in its HostSubnet, with the prefix length of the pod network,"},
 	} {
-		r.external["ROUTER_EXTERNAL_HOST_"+flag.variable] = flags.String(flag.name, "", flag.use+" of the appliance of an f5-router.")
+		r.external["ROUTER_EXTERNAL_HOST_"+flag.variable] = flags.String(flag.name, "", flag.use+" of the F5 BIG-IP appliance.")
 	}
 	r.external["ROUTER_EXTERNAL_HOST_INSECURE"] = new(string)
 	flags.BoolFunc("external-host-insecure", "Do not check the certificate and the SSH key of the appliance.", func(value string) error {
 		*r.external["ROUTER_EXTERNAL_HOST_INSECURE"] = value
 		return nil
 	})
-	flags.StringVar(&r.externalPassword, "external-host-password", "", "Password of the user.")
-	flags.StringVar(&r.externalKey, "external-host-private-key", "", "File with the SSH key to upload certificates. By default, the REST API uploads them.")
+	flags.StringVar(&r.externalPassword, "external-host-password", "", "Password of the user on the F5 BIG-IP appliance.")
+	flags.StringVar(&r.externalKey, "external-host-private-key", "", "File with the SSH key for uploading certificates to the appliance. By default, the REST API uploads them.")
 	flags.StringVar(&r.externalHosts, "external-host-known-hosts", "", "File with the SSH key of the appliance, in the format of ssh-keyscan.")
-	flags.StringVar(&r.ignoredSecrets, "credentials", "", "Accepted for OpenShift 3.")
+	flags.StringVar(&r.ignoredSecrets, "credentials", "", "Ignored. Accepted for compatibility with OpenShift 3.")
 	// MarkDeprecated cannot fail because the flag exists.
 	_ = flags.MarkDeprecated("credentials", "it has no effect: the pods use their service account")
 }
@@ -120,19 +120,19 @@ func (r *Request) read() (*plan, error) {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if messages := validation.IsDNS1123Label(r.Name); len(messages) > 0 || len(r.Name) > 40 {
-		problem("name the router %q: must be a name of at most 40 lower-case letters, digits and dashes", r.Name)
+		problem("parse name %q: must be at most 40 lower-case letters, digits and dashes", r.Name)
 	}
 	if r.kind != haproxyRouter && r.kind != f5Router {
-		problem("read --type %q: must be haproxy-router or f5-router", r.kind)
+		problem("parse --type %q: must be haproxy-router or f5-router", r.kind)
 	}
 	if r.kind == f5Router && (*r.external["ROUTER_EXTERNAL_HOST_HOSTNAME"] == "" || *r.external["ROUTER_EXTERNAL_HOST_USERNAME"] == "" || r.externalPassword == "") {
-		problem("read --type f5-router: set the appliance with --external-host, --external-host-username and --external-host-password")
+		problem("--type=f5-router needs --external-host, --external-host-username and --external-host-password")
 	}
 	if !slices.Contains([]string{"none", "optional", "required"}, r.clientAuthentication) {
-		problem("read --mutual-tls-auth %q: must be none, optional or required", r.clientAuthentication)
+		problem("parse --mutual-tls-auth %q: must be none, optional or required", r.clientAuthentication)
 	}
 	if r.clientAuthentication != "none" && r.clientAuthorities == "" {
-		problem("read --mutual-tls-auth: set the certificate authorities of clients with --mutual-tls-auth-ca")
+		problem("--mutual-tls-auth needs the certificate authorities of clients; set --mutual-tls-auth-ca")
 	}
 	if net.ParseIP(r.canonical) != nil {
 		problem("canonical hostname must not be an IP address: %s", r.canonical)
@@ -140,10 +140,10 @@ func (r *Request) read() (*plan, error) {
 		problem("invalid canonical hostname: %s", r.canonical)
 	}
 	if r.replicas < 0 {
-		problem("read --replicas %d: must not be negative", r.replicas)
+		problem("parse --replicas %d: must not be negative", r.replicas)
 	}
 	if r.statsPort < 0 || r.statsPort > 65535 {
-		problem("read --stats-port %d: must be a port", r.statsPort)
+		problem("parse --stats-port %d: must be a port number", r.statsPort)
 	}
 	var err error
 	if p.ports, err = r.readPorts(); err != nil {
@@ -154,7 +154,7 @@ func (r *Request) read() (*plan, error) {
 		into       *map[string]string
 	}{{"labels", r.labels, &p.labels}, {"selector", r.selector, &p.nodes}} {
 		if *set.into, err = labels.ConvertSelectorToLabelsMap(set.text); err != nil {
-			problem("read --%s: %w", set.flag, err)
+			problem("parse --%s: %w", set.flag, err)
 		}
 	}
 	if len(p.labels) == 0 {
@@ -201,17 +201,17 @@ func (r *Request) readPorts() (ports []port, err error) {
 		host, hostErr := strconv.ParseUint(outside, 10, 16)
 		switch {
 		case err != nil || hostErr != nil || container == 0 || host == 0:
-			return nil, fmt.Errorf("read --ports %q: %q is neither PORT nor CONTAINER:HOST", r.ports, text)
+			return nil, fmt.Errorf("parse --ports %q: %q is neither PORT nor CONTAINER:HOST", r.ports, text)
 		case r.hostNetwork && container != host:
-			return nil, fmt.Errorf("read --ports %q: with --host-network, container port %d and host port %d must be equal", r.ports, container, host)
+			return nil, fmt.Errorf("parse --ports %q: with --host-network, container port %d and host port %d must be equal", r.ports, container, host)
 		case inUse[int32(container)]:
-			return nil, fmt.Errorf("read --ports %q: port %d appears twice, or is the port of --stats-port", r.ports, container)
+			return nil, fmt.Errorf("parse --ports %q: port %d appears twice, or is the port of --stats-port", r.ports, container)
 		}
 		inUse[int32(container)] = true
 		ports = append(ports, port{int32(container), int32(host)})
 	}
 	if len(ports) < 2 {
-		return nil, fmt.Errorf("read --ports %q: must be a port for HTTP and one for HTTPS, such as 8080:8080,8443:8443", r.ports)
+		return nil, fmt.Errorf("parse --ports %q: must be a port for HTTP and one for HTTPS, such as 8080:8080,8443:8443", r.ports)
 	}
 	return ports, nil
 }

@@ -231,7 +231,7 @@ func TestRequestReportsAllProblems(t *testing.T) {
 		{[]string{"--ports=8080:80,443"}, []string{"container port 8080 and host port 80 must be equal"}},
 		{[]string{"--ports=80,443,80"}, []string{"port 80 appears twice"}},
 		{[]string{"--ports=80,1936"}, []string{"is the port of --stats-port"}},
-		{[]string{"--labels=a", "--selector==b"}, []string{"read --labels", "read --selector"}},
+		{[]string{"--labels=a", "--selector==b"}, []string{"parse --labels", "parse --selector"}},
 		{[]string{"--mutual-tls-auth=optional", "--mutual-tls-auth-ca=/nonexistent"}, []string{"read --mutual-tls-auth-ca: open /nonexistent"}},
 	} {
 		t.Run(fmt.Sprint(test.args), func(t *testing.T) {
@@ -243,7 +243,7 @@ func TestRequestReportsAllProblems(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := (&Request{Name: "Edge"}).Objects(); err == nil || !strings.Contains(err.Error(), `name the router "Edge"`) {
+	if _, _, err := (&Request{Name: "Edge"}).Objects(); err == nil || !strings.Contains(err.Error(), `parse name "Edge"`) {
 		t.Errorf("an invalid name: %v", err)
 	}
 }

@@ -60,9 +60,9 @@ type Empty struct {
 
 // Error returns a message that explains how to create the tag's image.
 func (e *Empty) Error() string {
-	text := fmt.Sprintf("image stream %q has no image for its tag %q yet: an administrator pushes or imports one", e.Stream, e.Tag)
+	text := fmt.Sprintf("image stream %q has no image for its tag %q yet; ask an administrator to push or import one", e.Stream, e.Tag)
 	if e.Command != "" {
-		text += ", or builds it on a master: " + e.Command
+		text += ", or to build it on a master with: " + e.Command
 	}
 	return text
 }

@@ -195,7 +195,7 @@ func (p *Plan) add(ctx context.Context, finder *Finder, component Component) (er
 		part.Name = p.Name
 	}
 	if part.Name == "" {
-		return fmt.Errorf("name the application with --name: no name can be derived from %q", cmp.Or(component.Source, component.From))
+		return fmt.Errorf("no application name can be derived from %q; set --name", cmp.Or(component.Source, component.From))
 	}
 	p.Parts = append(p.Parts, part)
 	return nil

@@ -93,11 +93,11 @@ func parse(text string) (Component, error) {
 	from, of, ok := strings.Cut(text, "~")
 	switch {
 	case from == "":
-		return Component{}, fmt.Errorf("read %q: specify an image name before the ~", text)
+		return Component{}, fmt.Errorf("parse %q: specify an image name before the ~", text)
 	case ok && of == "":
-		return Component{}, fmt.Errorf("read %q: write the source after the ~", text)
+		return Component{}, fmt.Errorf("parse %q: specify the source after the ~", text)
 	case ok && !IsSource(of):
-		return Component{}, fmt.Errorf("read %q: %q is neither a Git URL nor a directory", text, of)
+		return Component{}, fmt.Errorf("parse %q: %q is neither a Git URL nor a directory", text, of)
 	}
 	if info, err := os.Stat(from); err == nil && !ok && info.Mode().IsRegular() {
 		return Component{From: from, Kind: FileKind}, nil

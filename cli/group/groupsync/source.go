@@ -56,7 +56,7 @@ func (r *rfc2307) UIDs() ([]string, error) {
 func (r *rfc2307) entry(uid string) (*goldap.Entry, error) {
 	all := query(r.c.AllGroupsQuery)
 	if r.c.GroupUIDAttribute == "dn" && !all.Contains(uid) {
-		return nil, fmt.Errorf("group %q is outside the base %q: %w", uid, all.BaseDN, ErrNoGroup)
+		return nil, fmt.Errorf("group %q is outside the base DN %q: %w", uid, all.BaseDN, ErrNoGroup)
 	}
 	attributes := append([]string{r.c.GroupUIDAttribute}, r.c.GroupNameAttributes...)
 	entry, err := findOne(r.conn, all, r.c.GroupUIDAttribute, uid, append(attributes, r.c.GroupMembershipAttributes...))
@@ -121,7 +121,7 @@ func (r *rfc2307) user(uid string) (string, error) {
 		if r.c.TolerateMemberOutOfScopeErrors {
 			return "", nil
 		}
-		return "", fmt.Errorf("member %q is outside the base %q; to ignore it, set tolerateMemberOutOfScopeErrors", uid, all.BaseDN)
+		return "", fmt.Errorf("member %q is outside the base DN %q; to ignore it, set tolerateMemberOutOfScopeErrors", uid, all.BaseDN)
 	}
 	entry, err := findOne(r.conn, all, r.c.UserUIDAttribute, uid, r.c.UserNameAttributes)
 	if err != nil {

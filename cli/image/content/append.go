@@ -71,7 +71,7 @@ func (a *appendCommand) run(ctx context.Context, files []string) error {
 		return errors.New("set the image's destination with --to")
 	}
 	if len(files) == 0 && a.from == "" {
-		return errors.New("name layers, or an image with --from, or both")
+		return errors.New("specify layers, or an image with --from, or both")
 	}
 	created, err := a.createdAt(time.Now())
 	if err != nil {
@@ -89,7 +89,7 @@ func (a *appendCommand) run(ctx context.Context, files []string) error {
 		return err
 	}
 	if _, digest := to.(name.Digest); digest {
-		return fmt.Errorf("--to %q: set a tag, not a digest, which depends on the image", a.to)
+		return fmt.Errorf("--to %q: set a tag, not a digest, because the digest depends on the new image", a.to)
 	}
 	image, err := a.base(registries)
 	if err != nil {

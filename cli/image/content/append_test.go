@@ -46,7 +46,7 @@ func TestAppendAddsLayersAndMergesConfiguration(t *testing.T) {
 		t.Errorf("configuration %+v", config)
 	}
 	fails(t, "--to", "append", layer)
-	fails(t, "name layers", "append", "--to", host+"/rex:1")
+	fails(t, "specify layers", "append", "--to", host+"/rex:1")
 	fails(t, "must be a time", append(args, "--to", host+"/rex:1", "--created-at=yesterday")...)
 	fails(t, "decode --image", append(args, "--to", host+"/rex:1", "--image={")...)
 	fails(t, "rootfs", append(args, "--to", host+"/rex:1", `--meta={"rootfs":{"diff_ids":[]}}`)...)

@@ -168,7 +168,7 @@ func childOf(index v1.ImageIndex, entry v1.Descriptor) (remote.Taggable, error) 
 	case entry.MediaType.IsImage():
 		return index.Image(entry.Digest)
 	}
-	return nil, fmt.Errorf("the manifest list has %s, a %q: only images and lists can be copied to S3", entry.Digest, entry.MediaType)
+	return nil, fmt.Errorf("the manifest list contains %s of type %q: only images and manifest lists can be copied to S3", entry.Digest, entry.MediaType)
 }
 
 // putObject writes a small object. It does not sign the content. Otherwise, without TLS, the client

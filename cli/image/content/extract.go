@@ -39,7 +39,7 @@ The command never writes outside the directories. It omits devices.`,
 		Example: `  # Extract everything into the current directory
   oc image extract registry.example.com/app:v1
 
-  # A directory
+  # Extract a directory
   oc image extract registry.example.com/app:v1 --path /usr/share/app/:/tmp/app
 
   # Extract one file
@@ -49,7 +49,7 @@ The command never writes outside the directories. It omits devices.`,
   oc image extract registry.example.com/app:v1[-1] --path /:/tmp/last --confirm`,
 		Run: func(command *cobra.Command, args []string) {
 			if len(args) != 1 {
-				util.CheckErr(util.UsageErrorf(command, "name one image"))
+				util.CheckErr(util.UsageErrorf(command, "specify one image"))
 			}
 			util.CheckErr(e.run(command.Context(), args[0]))
 		},
@@ -125,7 +125,7 @@ func (e *extract) wants() (all []*want, err error) {
 			return nil, fmt.Errorf("--path %q must be SOURCE:DIRECTORY", text)
 		}
 		if _, err := path.Match(source, ""); err != nil {
-			return nil, fmt.Errorf("--path %q: read %q: %w", text, source, err)
+			return nil, fmt.Errorf("--path %q: parse %q: %w", text, source, err)
 		}
 		if err := e.usable(directory); err != nil {
 			return nil, err
@@ -202,7 +202,7 @@ func splitLayers(arg string) (reference string, choice layerChoice, err error) {
 		return arg, choice, nil
 	}
 	text, closed := strings.CutSuffix(rest, "]")
-	wrong := fmt.Errorf("read layers of %q: must be a number, FROM:TO or a digest in brackets, such as [0], [-1] or [1:3]", arg)
+	wrong := fmt.Errorf("parse layers of %q: must be a number, FROM:TO or a digest in brackets, such as [0], [-1] or [1:3]", arg)
 	if !closed || text == "" {
 		return "", choice, wrong
 	}

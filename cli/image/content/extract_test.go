@@ -152,7 +152,7 @@ func TestExtractReportsInvalidArguments(t *testing.T) {
 	fails(t, "the image does not have /nothing", "extract", app, "--path", "/nothing:"+empty)
 	fails(t, "has 1 layers", "extract", app+"[3]", "--path", "/:"+empty)
 	fails(t, "in brackets", "extract", app+"[a]", "--path", "/:"+empty)
-	fails(t, "name one image", "extract")
+	fails(t, "specify one image", "extract")
 	t.Chdir(empty)
 	fails(t, `is a link to "etc/a"`, "extract", app, "--file", "link")
 	if _, _, err := oc(t, "extract", app, "--path", "/etc/:"+dir, "--confirm"); err != nil {

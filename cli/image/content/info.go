@@ -45,7 +45,7 @@ func newInfo(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	i.access.addFlags(command.Flags())
 	i.filter.addFlags(command.Flags())
-	command.Flags().StringVarP(&i.output, "output", "o", "", "Print the image in another format: json.")
+	command.Flags().StringVarP(&i.output, "output", "o", "", "Output format: json.")
 	return command
 }
 

@@ -76,7 +76,7 @@ func (m mapping) check() error {
 		return fmt.Errorf("source %q: set a tag or a digest", m.source)
 	}
 	if strings.Contains(m.source, "*") && hasTag(m.destination) {
-		return fmt.Errorf("destination %q must not have a tag, because the source %q matches several", m.destination, m.source)
+		return fmt.Errorf("destination %q must not have a tag, because the source %q matches several tags", m.destination, m.source)
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ from the bucket. Credentials are in the variables AWS_ACCESS_KEY_ID and AWS_SECR
 	flags.BoolVar(&m.access.force, "force", false, "Send layers and manifests even if a registry has them.")
 	flags.BoolVar(&m.access.alone, "skip-mount", false, "Send layers instead of mounting them from another repository of the registry.")
 	flags.BoolVar(&m.access.alone, "skip-multiple-scopes", false, "Request access to one repository at a time, for registries that do not support several. Implies --skip-mount.")
-	flags.StringSliceVar(&m.buckets.sources, "s3-source-bucket", nil, "BUCKET/PATH in S3 from which S3 copies blobs by their digests. With [store] at its end, it is the directory of a registry.")
+	flags.StringSliceVar(&m.buckets.sources, "s3-source-bucket", nil, "BUCKET/PATH in S3 that already contains blobs, which S3 copies instead of the command. If it ends with [store], it is the storage directory of a registry.")
 	flags.IntVar(&m.places, "max-registry", 4, "Maximum number of images that are copied concurrently.")
 	return command
 }
@@ -113,7 +113,7 @@ func (m *mirror) mappings(args []string) ([]mapping, error) {
 		all, err = append(all, more...), errors.Join(err, problem)
 	}
 	if err == nil && len(all) == 0 {
-		err = errors.New("name images to copy as SOURCE DESTINATION or SOURCE=DESTINATION, or set a file of them with -f")
+		err = errors.New("specify the images to copy as SOURCE DESTINATION or SOURCE=DESTINATION, or a file that lists them with -f")
 	}
 	return all, err
 }

@@ -46,7 +46,7 @@ func (m *mirror) plan(registries *registries, all []mapping) (copies plan, err e
 	byPlace := map[string]v1.Hash{}
 	for _, c := range copies {
 		if other, ok := byPlace[c.to.Name()]; ok && other != c.digest {
-			problems = append(problems, fmt.Errorf("destination %q is the destination of two images, %s and %s", c.to, other, c.digest))
+			problems = append(problems, fmt.Errorf("destination %q is specified for two images, %s and %s", c.to, other, c.digest))
 		}
 		byPlace[c.to.Name()] = c.digest
 	}

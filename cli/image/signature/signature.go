@@ -55,7 +55,7 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 		Long: `Verify the signatures of an image with public keys, and that they are for the image and its expected identity, which is the name with which
 clients pull it. Without --save, the command changes nothing.
 
-The keys are those of --public-key, a file from gpg --export, or of pubring.gpg in GNUPGHOME or ~/.gnupg. The user needs the role system:image-auditor.`,
+The keys are in the file of --public-key, which gpg --export wrote, or in pubring.gpg in GNUPGHOME or ~/.gnupg. The user needs the role system:image-auditor.`,
 		Example: `  # Verify the signatures of an image
   oc adm verify-image-signature sha256:c841e9b64e4579bd56c794bdd7c36e1c257110fd2404bebbb8b613e4935228c4 \
     --expected-identity=registry.example.com/shop/app:v1 --public-key=release.gpg
@@ -83,7 +83,7 @@ The keys are those of --public-key, a file from gpg --export, or of pubring.gpg 
 func (v *verifying) validate(args []string) error {
 	switch {
 	case len(args) != 1 || !strings.HasPrefix(args[0], "sha256:"):
-		return errors.New("name one image by its digest, such as sha256:c841...: oc get istag STREAM:TAG -o jsonpath={.image.metadata.name} prints it")
+		return errors.New("specify one image by its digest, such as sha256:c841...; to print the digest, run: oc get istag STREAM:TAG -o jsonpath={.image.metadata.name}")
 	case v.removeAll && (v.save || v.identity != ""):
 		return errors.New("use --remove-all without other flags")
 	case !v.removeAll && v.identity == "":
@@ -126,7 +126,7 @@ func (v *verifying) keys() (openpgp.EntityList, error) {
 	}
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("read public keys (set --public-key to a file from gpg --export): %w", err)
+		return nil, fmt.Errorf("read public keys: %w; set --public-key to a file that gpg --export wrote", err)
 	}
 	keys, err := imagesignature.Keys(content)
 	if err != nil {

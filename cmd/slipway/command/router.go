@@ -45,7 +45,7 @@ func routerCommand() *cobra.Command {
 				return runForeground(cmd.Context(), &router.F5{Config: config, Settings: configured, ServiceCA: serviceCA})
 			case haproxyRouter:
 			default:
-				return fmt.Errorf("read --type %q: must be %s or %s", kind, haproxyRouter, f5Router)
+				return fmt.Errorf("parse --type %q: must be %s or %s", kind, haproxyRouter, f5Router)
 			}
 			program, err := haproxy.FindProgram()
 			if err != nil {

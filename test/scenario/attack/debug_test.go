@@ -16,7 +16,7 @@ func TestDebugGivesAuthorOfPodNoRights(t *testing.T) {
 		{name: side, image: none, securityContext: {privileged: true}, volumeMounts: [{name: host, mountPath: /host}]}]}}}}`
 	s.mallory.May("POST", kit.GroupPath("apps", s.evil, "deployments"), trap)
 	output, err := s.TryOC("debug", "deployment/web", "-n", s.evil, "--", "true")
-	if err == nil || !strings.Contains(output+err.Error(), `service account "default" may not run these pods`) {
+	if err == nil || !strings.Contains(output+err.Error(), `service account "default" is not allowed to run these pods`) {
 		t.Errorf("%v: %s", err, output)
 	}
 	if pods := s.OC("get", "pods", "-n", s.evil, "-o", "name"); pods != "" {

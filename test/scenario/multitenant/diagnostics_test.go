@@ -45,16 +45,16 @@ func TestNetworkCheckReportsBrokenConnections(t *testing.T) {
 		t.Fatalf("the diagnostic reports no problem:\n%s", output)
 	}
 	for _, want := range []string{
-		"pod-to-pod: pods on node " + distant + " do not reach a pod on node " + second + " (nc: timed out); allow the packets of pods",
-		"pod-to-pod: pods on node " + second + " do not reach a pod on node " + distant,
-		"pod-to-service: pods on node " + second + " do not reach the service of a pod on node " + distant,
-		"external: pods on node " + second + " do not reach " + outside.Addr().String(),
+		"pod-to-pod: pods on node " + distant + " cannot reach a pod on node " + second + " (nc: timed out); allow the packets of pods",
+		"pod-to-pod: pods on node " + second + " cannot reach a pod on node " + distant,
+		"pod-to-service: pods on node " + second + " cannot reach the service of a pod on node " + distant,
+		"external: pods on node " + second + " cannot reach " + outside.Addr().String(),
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("missing: %s\n%v", want, err)
 		}
 	}
-	if wrong := "pod-to-pod: pods on node " + second + " do not reach a pod on node " + s.NodeName(); strings.Contains(err.Error(), wrong) {
+	if wrong := "pod-to-pod: pods on node " + second + " cannot reach a pod on node " + s.NodeName(); strings.Contains(err.Error(), wrong) {
 		t.Errorf("wrong: %s\n%v", wrong, err)
 	}
 	if projects := s.OC("get", "namespaces", "-o", `jsonpath={range .items[?(@.status.phase=="Active")]}{.metadata.name} {end}`); strings.Contains(projects, "network-diag-") {
