@@ -216,7 +216,7 @@ func newRegistryLogin(factory util.Factory, streams genericiooptions.IOStreams) 
 	}
 	flags := command.Flags()
 	flags.StringVarP(&l.file, "registry-config", "a", "", "File to write. The default is ~/.docker/config.json")
-	flags.StringVar(&l.file, "to", "", "File to write. `-` prints the content")
+	flags.StringVar(&l.file, "to", "", "File to write, or - to print the content")
 	flags.StringVar(&l.host, "registry", "", "Host and port of the registry, instead of the address that the cluster reports")
 	flags.BoolVar(&l.insecure, "insecure", false, "Accept a registry without TLS, or whose certificate cannot be verified")
 	flags.BoolVar(&l.skipCheck, "skip-check", false, "Do not check the credentials with the registry")

@@ -63,7 +63,7 @@ func debugProfileCommand(opts *options) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVarP(&file, "output", "o", "", "file for the profile")
-	flags.StringVar(&name, "type", name, "profile: heap, allocs, goroutine, threadcreate or cpu")
+	flags.StringVar(&name, "type", name, "type of profile: heap, allocs, goroutine, threadcreate or cpu")
 	flags.DurationVar(&duration, "duration", duration, "how long to measure CPU time")
 	return command
 }

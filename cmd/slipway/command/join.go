@@ -24,7 +24,7 @@ type joinFlags struct {
 
 func (j *joinFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&j.master, "join", "", "URL of a master whose cluster this host joins, such as https://master.example.com:8443; on a node that has joined, the new address of its cluster")
-	flags.StringVar(&j.token, "token", "", "with --join: the output of `slipway token create` on a master; other users of this machine can see it in the list of processes")
+	flags.StringVar(&j.token, "token", "", "with --join: the output of slipway token create on a master; other users of this machine can see it in the list of processes")
 	flags.StringVar(&j.file, "token-file", "", "with --join: a file with the token, or - for standard input")
 	flags.BoolVar(&j.router, "router", false, "with --join: run a router on this host, too")
 }

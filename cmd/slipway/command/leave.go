@@ -35,7 +35,7 @@ func leaveCommand(opts *options) *cobra.Command {
 		Use:   "leave",
 		Short: "Remove this host from the cluster that it joined",
 		Long: "Remove this host from the cluster that it joined: the master evicts its pods, deletes its node and rejects its certificates.\n" +
-			"A master that leaves is no longer a member of etcd. Its disk contained the private keys of the cluster.\n" +
+			"A master that leaves is no longer a member of etcd. Erase its disk, which contained the private keys of the cluster.\n" +
 			"Then the command removes everything on this host, like `slipway down --purge`. With --force, it does not wait for the master.",
 		GroupID: "host",
 		Args:    cobra.NoArgs,
@@ -61,7 +61,7 @@ func leaveCommand(opts *options) *cobra.Command {
 			return down(ctx, opts, true, os.Stderr)
 		},
 	}
-	command.Flags().BoolVar(&force, "force", false, "remove everything on this host even if no master responds; then run `oc delete node` on a master")
+	command.Flags().BoolVar(&force, "force", false, "remove everything on this host even if no master responds; then run oc delete node on a master")
 	command.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long to wait until the pods of this host are evicted")
 	return command
 }

@@ -49,7 +49,7 @@ func setStopped(cmd *cobra.Command, opts *options, part string, stop bool) error
 	}
 	verb := map[bool]string{true: "stopped", false: "started"}[stop]
 	if _, err := supervisorStatus(cmd.Context(), h); errors.Is(err, errNotRunning) {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s at the next start\n", part, verb)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s will be %s at the next start\n", part, verb)
 		return nil
 	}
 	parts, err := h.StoppedParts()

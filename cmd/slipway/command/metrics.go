@@ -16,7 +16,7 @@ func metricsCommand() *cobra.Command {
 	}
 	command.AddCommand(
 		scrapeConfigCommand(), rightsCommand(),
-		printCommand("rules", "Print alerting rules for Prometheus", monitoring.Rules),
+		printCommand("rules", "Print alert rules for Prometheus", monitoring.Rules),
 		printCommand("dashboard", "Print a Grafana dashboard as JSON", monitoring.Dashboard),
 	)
 	return command
@@ -34,9 +34,9 @@ func scrapeConfigCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&files.Server, "server", "", "URL of the API server")
-	flags.StringVar(&files.Token, "token-file", "/etc/prometheus/token", "file with the token of the service account from `slipway metrics rights`")
+	flags.StringVar(&files.Token, "token-file", "/etc/prometheus/token", "file with the token of the service account that slipway metrics rights prints")
 	flags.StringVar(&files.Authority, "ca-file", "/etc/prometheus/ca.crt", "file with the cluster's certificate authority")
-	flags.StringVar(&files.Rules, "rules", "/etc/prometheus/*.rules.yml", "files with alerting rules")
+	flags.StringVar(&files.Rules, "rules", "/etc/prometheus/*.rules.yml", "files with alert rules")
 	cobra.CheckErr(command.MarkFlagRequired("server"))
 	return command
 }

@@ -44,7 +44,7 @@ func printNetwork(cmd *cobra.Command, h *host.Host, output string) error {
 	defer cancel()
 	state := networkState{Components: componentsOf(supervised)}
 	if state.Report, err = host.Read(ctx); err != nil {
-		return fmt.Errorf("read network state: %w; slipway status prints the state of the components", err)
+		return fmt.Errorf("read network state: %w; to see the state of the components, run: slipway status", err)
 	}
 	if err := printAs(cmd.OutOrStdout(), output, state, state.write); err != nil {
 		return err

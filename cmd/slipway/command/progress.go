@@ -128,7 +128,7 @@ func processLine(process supervisor.ProcessStatus, now time.Time) string {
 	}
 	line := fmt.Sprintf("%2d of %d ready", done, len(process.Components))
 	if len(names) > 0 {
-		line += ", starts " + strings.Join(names, ", ")
+		line += ", starting " + strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("  %s %-16s %s", mark, process.Name, clip(line, 58))
 }

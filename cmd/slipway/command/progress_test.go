@@ -56,7 +56,7 @@ func TestProgressNamesSlowestComponentsFirst(t *testing.T) {
 		{Name: "kubelet", State: component.Starting, Since: now.Add(-3 * time.Second)},
 		{Name: "egress-ips", State: component.Standby},
 	}}
-	if got, want := processLine(process, now), "  ▸ node              2 of 4 ready, starts kubelet 3.0s, router 1.0s"; got != want {
+	if got, want := processLine(process, now), "  ▸ node              2 of 4 ready, starting kubelet 3.0s, router 1.0s"; got != want {
 		t.Errorf("the line is %q, want %q", got, want)
 	}
 }

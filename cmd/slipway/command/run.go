@@ -28,7 +28,7 @@ func runCommand(opts *options) *cobra.Command {
 			return run(ctx, opts, checked)
 		},
 	}
-	command.Flags().BoolVar(&checked, platform.CheckedFlag, false, "the machine has already been checked")
+	command.Flags().BoolVar(&checked, platform.CheckedFlag, false, "skip the checks of the machine, which already ran")
 	_ = command.Flags().MarkHidden(platform.CheckedFlag) // cannot fail: the flag exists
 	return command
 }

@@ -42,7 +42,7 @@ func samplesBuildCommand(opts *options) *cobra.Command {
 		Use:   "build [NAME...]",
 		Short: "Create images from Debian's packages and publish them in the project openshift",
 		Long: "Create images from Debian's packages and publish them in the project openshift. Without names, the command\n" +
-			"creates all images. It needs root, the program mmdebstrap, and a mirror of Debian, unless --from names a directory\n" +
+			"creates all images. It needs root, the program mmdebstrap, and a Debian mirror, unless --from names a directory\n" +
 			"of `slipway samples download`. If an image cannot be created, the command continues with the next image, and ends\n" +
 			"with an error.",
 		Example: "  slipway samples build postgresql nodejs\n" +
@@ -69,9 +69,9 @@ func samplesBuildCommand(opts *options) *cobra.Command {
 			})
 		},
 	}
-	command.Flags().BoolVar(&background, "background", false, "return immediately; slipway samples list shows the progress")
-	command.Flags().StringVar(&from, "from", "", "a directory with the packages that slipway samples download has written")
-	command.Flags().StringVar(&mirror, "mirror", "", "a mirror of Debian: a URL, or a line of sources.list")
+	command.Flags().BoolVar(&background, "background", false, "return immediately; to see the progress, run slipway samples list")
+	command.Flags().StringVar(&from, "from", "", "directory with the packages that slipway samples download wrote")
+	command.Flags().StringVar(&mirror, "mirror", "", "Debian mirror: a URL, or a line of sources.list")
 	command.MarkFlagsMutuallyExclusive("from", "mirror")
 	return command
 }
@@ -100,8 +100,8 @@ func samplesDownloadCommand() *cobra.Command {
 			})
 		},
 	}
-	command.Flags().StringVar(&to, "to", "", "the directory")
-	command.Flags().StringVar(&mirror, "mirror", "", "a mirror of Debian: a URL, or a line of sources.list")
+	command.Flags().StringVar(&to, "to", "", "directory for the packages")
+	command.Flags().StringVar(&mirror, "mirror", "", "Debian mirror: a URL, or a line of sources.list")
 	_ = command.MarkFlagRequired("to")
 	return command
 }
@@ -138,7 +138,7 @@ func buildInBackground(cmd *cobra.Command, h *host.Host, opts *options, names []
 	if _, err := detach(h, opts, log, args...); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "The images are being created. Their states: slipway samples list. The log: %s\n", log)
+	fmt.Fprintf(cmd.OutOrStdout(), "The images are being created in the background. To see their states, run: slipway samples list. Log: %s\n", log)
 	return nil
 }
 
@@ -182,7 +182,7 @@ func buildSample(ctx context.Context, h *host.Host, s *samples.Image, from, mirr
 	default:
 		err = step("copy packages", func() error { return copyFile(archiveOf(from, s), archive) })
 		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w; slipway samples download writes it", err)
+			err = fmt.Errorf("%w; to create it, run: slipway samples download", err)
 		}
 	}
 	if err != nil {
@@ -265,7 +265,7 @@ func listSamples(cmd *cobra.Command, opts *options) error {
 		states, err = sampleStates(cmd.Context(), h)
 	}
 	if err != nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "The states are unknown: %v\n", err)
+		fmt.Fprintf(cmd.ErrOrStderr(), "Cannot read the states of the images: %v\n", err)
 		states = func(*samples.Image) (string, error) { return "unknown", nil }
 	}
 	table := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)

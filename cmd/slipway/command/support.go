@@ -32,10 +32,10 @@ const supportLines = 20_000
 func supportCommand(opts *options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "support FILE|DIRECTORY",
-		Short: "Save an archive to diagnose problems of this host",
+		Short: "Save an archive for diagnosing problems of this host",
 		Long: "Save an archive of mode 0600 with the version, the status, the configuration and the logs of this host, facts about its\n" +
 			"machine, and on a master the tables that `oc get` prints of all objects. It contains neither secrets nor the content of objects:\n" +
-			"passwords and keys in texts are replaced. Read it before you pass it on, because applications can log anything.\n\n" +
+			"passwords and keys in text are redacted. Read it before you pass it on, because applications can log anything.\n\n" +
 			"The command also works if the platform does not. The file problems.txt in the archive lists missing data. In a directory, the\n" +
 			"archive's name contains the host and the time.",
 		Example: "  slipway support /tmp",

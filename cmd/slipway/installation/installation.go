@@ -109,7 +109,7 @@ func (m Machine) Installed(dataDir string) (bool, error) {
 // the files. It replaces only files that an earlier installation created.
 func (m Machine) Install(ctx context.Context, request Request) ([]string, error) {
 	if _, err := os.Stat(m.path(systemdPath)); err != nil {
-		return nil, errors.New("systemd does not run on this machine: start Slipway with slipway up, or run `slipway run` as your own service")
+		return nil, errors.New("systemd does not run on this machine; start Slipway with `slipway up`, or run `slipway run` as your own service")
 	}
 	previous, err := m.read()
 	if err != nil {
@@ -118,9 +118,9 @@ func (m Machine) Install(ctx context.Context, request Request) ([]string, error)
 	if previous == nil {
 		previous = &record{}
 	} else if filepath.Clean(previous.DataDir) != filepath.Clean(request.DataDir) {
-		return nil, fmt.Errorf("the service is already installed for the data directory %s: remove it first with slipway uninstall --data-dir %[1]s", previous.DataDir)
+		return nil, fmt.Errorf("the service is already installed for the data directory %s: first remove it with: slipway uninstall --data-dir %[1]s", previous.DataDir)
 	} else if existing := cmp.Or(previous.Service, Service); existing != request.service() {
-		return nil, fmt.Errorf("the service %s is already installed: a machine is a host of the cluster or its load balancer", existing)
+		return nil, fmt.Errorf("the service %s is already installed: a machine can run either a cluster host or a load balancer", existing)
 	}
 	files, err := m.files(request)
 	if err != nil {
