@@ -14,7 +14,7 @@ type concept struct{ name, short, text string }
 
 // concepts contains the concepts that `oc types` explains.
 var concepts = []concept{
-	{"Projects", "project", "A namespace with its own members, rights and quotas. All other objects of an application are in a project."},
+	{"Projects", "project", "A namespace with its own members, permissions and quotas. All other objects of an application are in a project."},
 	{"Users and Groups", "user", "The server's record of a user who has logged in. Roles are granted to users and groups, in a project or in the whole cluster."},
 	{"Roles and Bindings", "rolebinding", "A role is a list of actions on kinds of objects. A binding grants it to users, groups and service accounts."},
 	{"Security Context Constraints", "scc", "What a pod can use: users, capabilities, volumes, the host's network. One of them applies to each pod."},

@@ -29,7 +29,7 @@ func (d *debugging) checkAccount(ctx context.Context, namespace string) error {
 	case apierrors.IsForbidden(err) || apierrors.IsNotFound(err):
 		return nil
 	case err != nil:
-		return fmt.Errorf("review the rights of service account %q: %w", account, err)
+		return fmt.Errorf("review the permissions of service account %q: %w", account, err)
 	case review.Status.AllowedBy == nil:
 		return fmt.Errorf("service account %q is not allowed to run these pods; check which permissions the pods request, and add --with-my-rights to run them with your permissions", account)
 	}

@@ -54,9 +54,9 @@ func New(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Comman
 		Long: `Start a copy of a pod, or of the pod of a deployment config or another controller, with a shell instead of its command.
 
 The copy has no labels and no probes, so that no controller or service uses it. It is removed when the shell or command ends. You can set
-variables of its environment, or remove them with a minus sign after their names. The copy runs with your rights:
+variables of its environment, or remove them with a minus sign after their names. The copy runs with your permissions:
 --as-root fails if none of your security context constraints allows it. If the pod requests more than its own service account may use, no copy
-starts unless you add --with-my-rights: the author of the pod could otherwise use your rights.
+starts unless you add --with-my-rights: the author of the pod could otherwise use your permissions.
 
 A tag of an image stream is debugged in a pod with its image. A node is debugged in a privileged pod of --image, with the node's files in /host.`,
 		Example: `  oc debug dc/web

@@ -11,7 +11,7 @@ const unchecked = "unchecked"
 
 // remedies maps problem IDs to remedies.
 var remedies = map[string]string{
-	unchecked: "check the connection with `oc whoami`, and your rights with `oc auth can-i --list`",
+	unchecked: "check the connection with `oc whoami`, and your permissions with `oc auth can-i --list`",
 
 	"registry":             "`slipway status` and `slipway logs registry` on the masters show the problem",
 	"role-differs":         "restore the default: oc adm policy reconcile-cluster-roles --confirm",
@@ -20,7 +20,7 @@ var remedies = map[string]string{
 	"route-unserved":       "`oc describe route` shows the reason",
 	"route-certificate":    "replace the certificate: oc edit route",
 	"node-not-ready":       "`oc describe node` shows the reason",
-	"nodes-unusable":       "`oc get nodes` shows their states; oc adm uncordon makes one schedulable",
+	"nodes-unusable":       "`oc get nodes` shows their states; to make one schedulable, run: oc adm uncordon",
 	"usage-missing":        "`slipway status` on the masters and on the node shows the problem; after a start, it takes ten seconds until usage is available",
 	"context-missing":      "choose another: oc config use-context NAME",
 	"context-cluster":      "log in again: oc login URL",

@@ -39,7 +39,7 @@ func NewPrune(factory util.Factory, streams genericiooptions.IOStreams) *cobra.C
 		Use: "images", Short: "Remove unreferenced images",
 		Long: `Remove unreferenced images: the history of image streams, the images, and their content in the cluster's registry.
 
-An image stays while it is one of the last revisions of a tag, and while a pod, a controller of pods, a build or a build configuration
+An image is kept if it is one of the last revisions of a tag, or if a pod, a controller of pods, a build or a build configuration
 refers to it. Without --confirm, the command lists the images and removes nothing. It must reach the cluster's registry: set --registry-url if
 the registry's own name cannot be resolved.`,
 		Example: `  # List what the command would remove if it keeps three revisions of each tag, and images that are younger than an hour

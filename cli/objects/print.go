@@ -23,7 +23,7 @@ func AddOutput(command *cobra.Command) *Output {
 	o := &Output{print: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme.Scheme)}
 	o.print.AddFlags(command)
 	AddOldPrintFlags(command)
-	command.Flags().Var(dryRun{&o.DryRun}, "dry-run", "Print the result only, and change nothing.")
+	command.Flags().Var(dryRun{&o.DryRun}, "dry-run", "Print the result without changing anything.")
 	command.Flags().Lookup("dry-run").NoOptDefVal = "true"
 	return o
 }

@@ -35,7 +35,7 @@ func NewRsh(factory util.Factory, streams genericiooptions.IOStreams) *cobra.Com
 		Long: `Open a shell in a container, or run a command in a terminal there.
 
 TYPE/NAME selects one of the pods of an object. Flags precede the pod. The arguments after the pod are the command.
-The command gets a terminal if oc rsh has one.`,
+The command runs in a terminal if oc rsh itself does.`,
 		Example: `  oc rsh web-1-x7k2p
   oc rsh -c side dc/web
   oc rsh --shell=/bin/bash web-1-x7k2p
