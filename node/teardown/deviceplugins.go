@@ -37,7 +37,7 @@ func DevicePlugins(dir string) error {
 			continue
 		}
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove remains of device plugins: %w", err)
+			return fmt.Errorf("remove orphaned files of device plugins: %w", err)
 		}
 	}
 	return RemoveEmpty(dir, filepath.Dir(filepath.Clean(dir)))
