@@ -16,7 +16,7 @@ import (
 )
 
 // ErrOutside means that an entry's name leads outside the target directory.
-var ErrOutside = errors.New("the name leads out of the directory")
+var ErrOutside = errors.New("the path is outside the target directory")
 
 // Extractor writes the entries of tar archives to a directory. It keeps permissions and
 // modification times, but drops owners and set-ID bits. A directory is always writable by its

@@ -27,7 +27,7 @@ func ID(proc string) (string, error) {
 	fields := strings.Fields(rest)
 	const startTime = 22 - 3
 	if len(fields) <= startTime {
-		return "", fmt.Errorf("read boot ID: unknown format of %q", filepath.Join(proc, "1/stat"))
+		return "", fmt.Errorf("parse boot ID: unknown format of %q", filepath.Join(proc, "1/stat"))
 	}
 	return strings.TrimSpace(string(kernel)) + " " + fields[startTime], nil
 }

@@ -29,9 +29,9 @@ type Full struct {
 // Error describes the free space and the reserve.
 func (f *Full) Error() string {
 	if f.Unit != "" {
-		return fmt.Sprintf("it has %d free %s, and its reserve is %d", f.Free, f.Unit, f.Reserve)
+		return fmt.Sprintf("it has %d free %s, less than its reserve of %d", f.Free, f.Unit, f.Reserve)
 	}
-	return fmt.Sprintf("it has %s free, and its reserve is %s", Readable(f.Free), Readable(f.Reserve))
+	return fmt.Sprintf("it has %s free, less than its reserve of %s", Readable(f.Free), Readable(f.Reserve))
 }
 
 // Check returns an error of type *Full if the free space on a directory's disk is below the

@@ -21,8 +21,8 @@ func TestReserveIsNotUsed(t *testing.T) {
 		want    string
 	}{
 		"none":      {Reserve{}, ""},
-		"all bytes": {Reserve{Bytes: size}, "its reserve is"},
-		"the disk":  {Reserve{Share: 1}, "its reserve is"},
+		"all bytes": {Reserve{Bytes: size}, "its reserve of"},
+		"the disk":  {Reserve{Share: 1}, "its reserve of"},
 		"inodes":    {Reserve{Inodes: 1}, "free inodes"},
 	} {
 		err := tt.reserve.Check(dir)

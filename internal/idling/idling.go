@@ -38,7 +38,7 @@ type Target struct {
 // Read decodes the targets in a service's annotations.
 func Read(annotations map[string]string) (targets []Target, err error) {
 	if err := json.Unmarshal([]byte(annotations[Targets]), &targets); err != nil {
-		return nil, fmt.Errorf("read annotation %s: %w", Targets, err)
+		return nil, fmt.Errorf("parse annotation %s: %w", Targets, err)
 	}
 	return targets, nil
 }

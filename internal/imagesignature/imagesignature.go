@@ -74,7 +74,7 @@ func Open(content []byte, keys openpgp.EntityList) (*Claims, error) {
 	case message.IsEncrypted || !message.IsSigned:
 		return nil, errors.New("not a signed message")
 	case message.SignedBy == nil:
-		return nil, fmt.Errorf("signed by the unknown key %016X: add its public key", message.SignedByKeyId)
+		return nil, fmt.Errorf("signed by the unknown key %016X; add its public key", message.SignedByKeyId)
 	case message.SignatureError != nil:
 		return nil, fmt.Errorf("verify signature: %w", message.SignatureError)
 	case message.Signature == nil:
@@ -95,17 +95,17 @@ func parse(text []byte) (*Claims, error) {
 	decoder.DisallowUnknownFields()
 	var doc signedText
 	if err := decoder.Decode(&doc); err != nil {
-		return nil, fmt.Errorf("read signed text: %w", err)
+		return nil, fmt.Errorf("parse signed text: %w", err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("read signed text: more than one document")
+		return nil, errors.New("parse signed text: more than one document")
 	}
 	critical := doc.Critical
 	if critical.Type != kind {
-		return nil, fmt.Errorf("read signed text: type %q must be %q", critical.Type, kind)
+		return nil, fmt.Errorf("parse signed text: type %q must be %q", critical.Type, kind)
 	}
 	if critical.Image.Digest == "" || critical.Identity.Reference == "" {
-		return nil, errors.New("read signed text: it contains no image or no identity")
+		return nil, errors.New("parse signed text: it contains no image or no identity")
 	}
 	read := &Claims{Digest: critical.Image.Digest, Identity: critical.Identity.Reference}
 	read.Creator, _ = doc.Optional["creator"].(string)

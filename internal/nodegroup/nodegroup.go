@@ -84,7 +84,7 @@ func Labels(content string) (map[string]string, error) {
 		KubeletArguments map[string][]string `json:"kubeletArguments"`
 	}
 	if err := yaml.Unmarshal([]byte(content), &config); err != nil {
-		return nil, fmt.Errorf("read node group labels: %w", err)
+		return nil, fmt.Errorf("parse node group labels: %w", err)
 	}
 	return ParseLabels(config.KubeletArguments["node-labels"])
 }

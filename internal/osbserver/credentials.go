@@ -17,7 +17,7 @@ func RequireCredentials(root string) func(http.Handler) http.Handler {
 				return
 			}
 			w.Header().Set("WWW-Authenticate", `Bearer realm="broker"`)
-			respond(w, Response{}, Refuse(http.StatusUnauthorized, "the request has no credentials: send the token of a service account"))
+			respond(w, Response{}, Refuse(http.StatusUnauthorized, "the request has no credentials; send the token of a service account"))
 		})
 	}
 }

@@ -131,7 +131,7 @@ func acceptable(r *http.Request) error {
 func Incomplete(r *http.Request) error {
 	if r.URL.Query().Get("accepts_incomplete") != "true" {
 		return &rejection{http.StatusUnprocessableEntity, "AsyncRequired",
-			errors.New("this operation is asynchronous: send accepts_incomplete=true, and then request last_operation")}
+			errors.New("this operation is asynchronous; send accepts_incomplete=true, and then request last_operation")}
 	}
 	return nil
 }

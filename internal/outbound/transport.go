@@ -82,7 +82,7 @@ func (t *Transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	proxy, err := t.proxy(request.URL)
 	if err != nil {
-		return nil, errors.New("the proxy of the environment is not a URL")
+		return nil, errors.New("the proxy in the environment variables is not a valid URL")
 	}
 	if proxy == nil {
 		return t.direct.RoundTrip(request)

@@ -34,7 +34,7 @@ func explainSpace(err error, dir string, size int64) error {
 
 func spaceError(cause error, size, free int64) error {
 	const mega = 1_000_000
-	return fmt.Errorf("%w: %d MB are needed, %d MB are free: free some space or choose another data directory",
+	return fmt.Errorf("%w: %d MB are needed, %d MB are free; free some space or choose another data directory",
 		cause, (size+mega-1)/mega, free/mega)
 }
 

@@ -46,7 +46,7 @@ func NewBudget(images int) *Budget {
 }
 
 // ErrBusy is returned for work that would currently exceed the budget. The caller can retry later.
-var ErrBusy = errors.New("too many reads from registries are in progress: try again later")
+var ErrBusy = errors.New("too many reads from registries are in progress; try again later")
 
 // Open begins work for an owner, such as an import into a project. It can return ErrBusy.
 func (b *Budget) Open(owner string) (*Account, error) {
@@ -99,7 +99,7 @@ func (a *Account) take(bytes int64) error {
 	}
 	switch {
 	case a.budget.owners[a.owner].bytes+bytes > a.budget.perOwner:
-		return fmt.Errorf("concurrent reads for a project exceed %d bytes: import fewer images at a time", a.budget.perOwner)
+		return fmt.Errorf("concurrent reads for a project exceed %d bytes; import fewer images at a time", a.budget.perOwner)
 	case a.budget.total.bytes+bytes > limit:
 		return ErrBusy
 	}

@@ -55,7 +55,7 @@ func KeychainOfFile(path string) (Keychain, error) {
 	}
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(content, &keys); err != nil {
-		return nil, fmt.Errorf("read credentials of registries %q: %w", path, err)
+		return nil, fmt.Errorf("parse credentials of registries %q: %w", path, err)
 	}
 	secret := corev1.Secret{Type: corev1.SecretTypeDockercfg, Data: map[string][]byte{corev1.DockerConfigKey: content, corev1.DockerConfigJsonKey: content}}
 	if _, current := keys["auths"]; current {
@@ -63,7 +63,7 @@ func KeychainOfFile(path string) (Keychain, error) {
 	}
 	chain, err := KeychainOf([]corev1.Secret{secret})
 	if err != nil {
-		return nil, fmt.Errorf("read credentials of registries %q: %w", path, errors.Unwrap(err))
+		return nil, fmt.Errorf("parse credentials of registries %q: %w", path, errors.Unwrap(err))
 	}
 	return chain, nil
 }

@@ -34,7 +34,7 @@ func (c Client) Referrers(ctx context.Context,
 	}
 	var index ocispec.Index
 	if err := json.Unmarshal(output, &index); err != nil {
-		return nil, fmt.Errorf("read referrers of %q: %w", parsed.Name(), explain(err))
+		return nil, fmt.Errorf("parse referrers of %q: %w", parsed.Name(), explain(err))
 	}
 	valid := slices.DeleteFunc(index.Manifests, func(d ocispec.Descriptor) bool { return d.Digest.Validate() != nil })
 	return valid[:min(len(valid), maxReferrers)], nil

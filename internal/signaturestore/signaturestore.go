@@ -57,7 +57,7 @@ func Read(directory string) (*Stores, error) {
 			Docker  map[string]*place `json:"docker"`
 		}
 		if err := yaml.Unmarshal(text, &content); err != nil {
-			return nil, fmt.Errorf("read signature stores %q: %w", file, err)
+			return nil, fmt.Errorf("parse signature stores %q: %w", file, err)
 		}
 		all := map[string]string{}
 		if content.General != nil {
@@ -68,11 +68,11 @@ func Read(directory string) (*Stores, error) {
 		}
 		for name, address := range all {
 			if other, ok := from[name]; ok {
-				return nil, fmt.Errorf("read signature stores: %q and %q both set the store of %q: remove it from one of them", other, file, name)
+				return nil, fmt.Errorf("read signature stores: %q and %q both set the store of %q; remove it from one of them", other, file, name)
 			}
 			from[name] = file
 			if err := valid(address); err != nil {
-				return nil, fmt.Errorf("read signature stores %q: %w", file, err)
+				return nil, fmt.Errorf("parse signature stores %q: %w", file, err)
 			}
 			if address != "" {
 				stores.byName[name] = address

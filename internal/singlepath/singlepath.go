@@ -17,18 +17,18 @@ const MaxLength = 1024
 // be larger than the input.
 func Parse(name, template string) (*jsonpath.JSONPath, error) {
 	if len(template) > MaxLength {
-		return nil, fmt.Errorf("read JSONPath: it has %d characters, the limit is %d", len(template), MaxLength)
+		return nil, fmt.Errorf("parse JSONPath: it has %d characters, the limit is %d", len(template), MaxLength)
 	}
 	parsed, err := jsonpath.Parse(name, template)
 	if err != nil {
-		return nil, fmt.Errorf("read JSONPath: %w", err)
+		return nil, fmt.Errorf("parse JSONPath: %w", err)
 	}
 	if err := cheap(parsed.Root); err != nil {
-		return nil, fmt.Errorf("read JSONPath: %w", err)
+		return nil, fmt.Errorf("parse JSONPath: %w", err)
 	}
 	path := jsonpath.New(name)
 	if err := path.Parse(template); err != nil {
-		return nil, fmt.Errorf("read JSONPath: %w", err)
+		return nil, fmt.Errorf("parse JSONPath: %w", err)
 	}
 	return path, nil
 }

@@ -14,7 +14,7 @@ import (
 func Read(source legacyv1.StringSource) (string, error) {
 	switch {
 	case source.KeyFile != "":
-		return "", fmt.Errorf("read secret: keyFile is not supported; keep the secret in a file that only its owner reads and refer to it with file")
+		return "", fmt.Errorf("read secret: keyFile is not supported; store the unencrypted secret in a file that only its owner can read, and set file to its path")
 	case source.Env != "":
 		value, ok := os.LookupEnv(source.Env)
 		if !ok {

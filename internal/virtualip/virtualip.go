@@ -27,10 +27,10 @@ func Parse(list string) (addresses []netip.Addr, err error) {
 		}
 		for address := first; ; address = address.Next() {
 			if seen[address] {
-				return nil, fmt.Errorf("read virtual addresses %q: %s appears twice", list, address)
+				return nil, fmt.Errorf("parse virtual addresses %q: %s appears twice", list, address)
 			}
 			if len(addresses) == Max {
-				return nil, fmt.Errorf("read virtual addresses %q: more than %d addresses", list, Max)
+				return nil, fmt.Errorf("parse virtual addresses %q: more than %d addresses", list, Max)
 			}
 			seen[address] = true
 			addresses = append(addresses, address)
@@ -40,7 +40,7 @@ func Parse(list string) (addresses []netip.Addr, err error) {
 		}
 	}
 	if len(addresses) == 0 {
-		return nil, fmt.Errorf("read virtual addresses %q: set addresses such as 192.0.2.10-12,192.0.2.20", list)
+		return nil, fmt.Errorf("parse virtual addresses %q: set addresses such as 192.0.2.10-12,192.0.2.20", list)
 	}
 	return addresses, nil
 }
@@ -60,7 +60,7 @@ func bounds(text string) (first, last netip.Addr, err error) {
 		return first, last, err
 	}
 	if last.Less(first) {
-		return first, last, fmt.Errorf("read virtual addresses %q: the range ends before it begins", text)
+		return first, last, fmt.Errorf("parse virtual addresses %q: the range ends before it begins", text)
 	}
 	return first, last, nil
 }
@@ -68,7 +68,7 @@ func bounds(text string) (first, last netip.Addr, err error) {
 func address(text string) (netip.Addr, error) {
 	parsed, err := netip.ParseAddr(strings.TrimSpace(text))
 	if err != nil || !parsed.Is4() || parsed.IsUnspecified() || parsed.IsMulticast() || parsed.IsLoopback() {
-		return parsed, fmt.Errorf("read virtual address %q: it must be an IPv4 address that a host can have", text)
+		return parsed, fmt.Errorf("parse virtual address %q: it must be an IPv4 address that a host can have", text)
 	}
 	return parsed, nil
 }

@@ -133,7 +133,7 @@ func (c *Capture) Next(port uint16, match func(Packet) bool) (Packet, error) {
 			return packet, nil
 		}
 	}
-	return Packet{}, fmt.Errorf("no such VXLAN packet arrived for %s", packetTimeout)
+	return Packet{}, fmt.Errorf("no matching VXLAN packet arrived within %s", packetTimeout)
 }
 
 // Close stops the capture.

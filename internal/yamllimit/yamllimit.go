@@ -27,7 +27,7 @@ func Check(text []byte, values, size int) error {
 	}
 	document, err := decode(text)
 	if err != nil {
-		return fmt.Errorf("read YAML: %w", err)
+		return fmt.Errorf("parse YAML: %w", err)
 	}
 	budget := budget{values, size}
 	budget.take(document)

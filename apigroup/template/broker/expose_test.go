@@ -63,7 +63,7 @@ func TestExposedRejectsExpensiveExpressions(t *testing.T) {
 		annotations map[string]string
 		want        string
 	}{
-		"syntax":    {map[string]string{exposePrefix + "a": "{.spec"}, "annotation template.openshift.io/expose-a: read JSONPath"},
+		"syntax":    {map[string]string{exposePrefix + "a": "{.spec"}, "annotation template.openshift.io/expose-a: parse JSONPath"},
 		"several":   {map[string]string{exposePrefix + "a": `{.spec.ports[0:2].port}`}, "has 2 values"},
 		"wildcard":  {map[string]string{exposePrefix + "a": "{.spec.*}"}, "not ranges, unions"},
 		"recursion": {map[string]string{exposePrefix + "a": "x{..}{..}"}, "not ranges, unions"},

@@ -179,7 +179,7 @@ func TestInvalidSignaturesAreRejected(t *testing.T) {
 		"no image or no":       s.gpg(text(image, ""), "--sign"),
 		"more than one":        s.gpg(text(image, identity)+"{}", "--sign"),
 		"not a signed message": s.gpg(text(image, identity), "--store"),
-		"read signed text":     s.gpg("text", "--sign"),
+		"parse signed text":    s.gpg("text", "--sign"),
 		"ends before":          message[:len(message)-100],
 	} {
 		_, problems, err := verify(t, &verifying{identity: identity, keyFile: s.key()}, imagefake.NewSimpleClientset(imageWith(content)))
