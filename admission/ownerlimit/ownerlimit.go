@@ -44,7 +44,7 @@ func (plugin) Validate(_ context.Context, a admission.Attributes, _ admission.Ob
 	if number <= maxOwners || number <= owners(a.GetOldObject()) {
 		return nil
 	}
-	return admission.NewForbidden(a, fmt.Errorf("metadata.ownerReferences has %d entries, the limit is %d: name fewer owners", number, maxOwners))
+	return admission.NewForbidden(a, fmt.Errorf("metadata.ownerReferences has %d entries, but the limit is %d; remove some owners", number, maxOwners))
 }
 
 func owners(object runtime.Object) int {

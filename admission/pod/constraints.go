@@ -91,7 +91,7 @@ func (c *constraints) Validate(ctx context.Context, a admission.Attributes, _ ad
 	if len(forbidden) == 0 || slices.ContainsFunc(subjects, mayBind) {
 		return nil
 	}
-	return admission.NewForbidden(a, fmt.Errorf("%s is not allowed by your role, which lacks pods/binding", strings.Join(forbidden, " and ")))
+	return admission.NewForbidden(a, fmt.Errorf("your role does not allow %s, because it lacks the permission to create pods/binding", strings.Join(forbidden, " and ")))
 }
 
 func (c *constraints) mayBind(ctx context.Context, u user.Info, namespace string) bool {

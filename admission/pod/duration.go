@@ -52,7 +52,7 @@ func (d *duration) SetExternalKubeInformerFactory(factory informers.SharedInform
 // ValidateInitialization returns an error if there is no lister.
 func (d *duration) ValidateInitialization() error {
 	if d.namespaces == nil {
-		return fmt.Errorf("initialize %s: no namespaces", RunOnceDuration)
+		return fmt.Errorf("initialize %s: no namespace lister", RunOnceDuration)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func (o *override) SetExternalKubeInformerFactory(factory informers.SharedInform
 // ValidateInitialization returns an error if there is no lister.
 func (o *override) ValidateInitialization() error {
 	if o.namespaces == nil {
-		return fmt.Errorf("initialize %s: no namespaces", ClusterResourceOverride)
+		return fmt.Errorf("initialize %s: no namespace lister", ClusterResourceOverride)
 	}
 	return nil
 }

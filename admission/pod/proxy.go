@@ -54,7 +54,7 @@ func (p *proxy) Validate(ctx context.Context, a admission.Attributes, _ admissio
 	case err != nil:
 		return admission.NewForbidden(a, err)
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
-		return admission.NewForbidden(a, errors.New("the pod has ended, and another pod can have its address; connect to a running pod"))
+		return admission.NewForbidden(a, errors.New("the pod has ended, and another pod might use its address now; connect to a running pod"))
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (p *reserved) SetExternalKubeInformerFactory(factory informers.SharedInform
 // ValidateInitialization returns an error if there is no lister.
 func (p *reserved) ValidateInitialization() error {
 	if p.quotas == nil {
-		return fmt.Errorf("initialize %s: no quotas", p.name)
+		return fmt.Errorf("initialize %s: no quota lister", p.name)
 	}
 	return nil
 }

@@ -26,11 +26,11 @@ const (
 func checkListed(a admission.Attributes, pod *corev1.Pod) error {
 	old, existed := a.GetOldObject().(*corev1.Pod)
 	if size := listedSandbox(pod); size > maxListed && !(existed && size <= listedSandbox(old)) {
-		return admission.NewForbidden(a, fmt.Errorf("the labels and annotations of the pod have %d bytes, the limit is %d: use a ConfigMap", size, maxListed))
+		return admission.NewForbidden(a, fmt.Errorf("the labels and annotations of the pod have %d bytes, but the limit is %d; move data to a ConfigMap", size, maxListed))
 	}
 	if size := listedContainers(&pod.Spec); size > maxListed && !(existed && size <= listedContainers(&old.Spec)) {
-		return admission.NewForbidden(a, fmt.Errorf("the pod has %d containers, whose ports, preStop hooks, images and paths have %d bytes, with %d for each container; "+
-			"the limit is %d: use several pods, and scripts in images or ConfigMaps", len(containersOf(&pod.Spec)), size, listedContainer, maxListed))
+		return admission.NewForbidden(a, fmt.Errorf("the ports, preStop hooks, images and paths of the pod's %d containers count as %d bytes, including %d for each container, "+
+			"but the limit is %d; use several pods, or move scripts to images or ConfigMaps", len(containersOf(&pod.Spec)), size, listedContainer, maxListed))
 	}
 	return nil
 }

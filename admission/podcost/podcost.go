@@ -74,13 +74,13 @@ func (p plugin) Validate(_ context.Context, a admission.Attributes, _ admission.
 		return admission.NewForbidden(a, fmt.Errorf("the variables, commands and arguments of the pod could expand to more than %d MiB: use fewer references such as $(NAME)", maxSize>>20))
 	}
 	if number := copiesOf(&pod.Spec); isNew && number > maxCopies {
-		return admission.NewForbidden(a, fmt.Errorf("the volumes of the pod contain %d secrets, ConfigMaps and items, the limit is %d: name fewer items, or omit them", number, maxCopies))
+		return admission.NewForbidden(a, fmt.Errorf("the volumes of the pod contain %d secrets, ConfigMaps and items, but the limit is %d; list fewer items, or omit items to mount all keys", number, maxCopies))
 	}
 	if err := checkWatched(a, pod); err != nil {
 		return err
 	}
 	if number := mountsOf(&pod.Spec); number > maxMounts {
-		return admission.NewForbidden(a, fmt.Errorf("the pod has %d containers, volumes and mounts with subPath, the limit is %d: use several pods", number, maxMounts))
+		return admission.NewForbidden(a, fmt.Errorf("the pod has %d containers, volumes and mounts with subPath, but the limit is %d; use several pods", number, maxMounts))
 	}
 	return checkListed(a, pod)
 }

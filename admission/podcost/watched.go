@@ -21,7 +21,7 @@ type references struct{ secrets, configMaps map[string]bool }
 func checkWatched(a admission.Attributes, pod *corev1.Pod) error {
 	old, existed := a.GetOldObject().(*corev1.Pod)
 	if number := watchedOf(&pod.Spec); number > maxWatched && !(existed && number <= watchedOf(&old.Spec)) {
-		return admission.NewForbidden(a, fmt.Errorf("the pod refers to %d different secrets and ConfigMaps, the limit is %d: combine them, or use several pods", number, maxWatched))
+		return admission.NewForbidden(a, fmt.Errorf("the pod refers to %d different secrets and ConfigMaps, but the limit is %d; combine them, or use several pods", number, maxWatched))
 	}
 	return nil
 }

@@ -36,9 +36,9 @@ func everyHost() []network {
 		"224.0.0.0/4": "a multicast network", "ff00::/8": "a multicast network",
 		"255.255.255.255/32": "the broadcast network",
 		// Cloud metadata services outside the link-local network.
-		"fd00:ec2::254/128": "the network of a cloud's metadata", "fd20:ce::254/128": "the network of a cloud's metadata",
-		"100.100.100.200/32": "the network of a cloud's metadata",
-		"168.63.129.16/32":   "the network of a cloud's metadata", "192.0.0.192/32": "the network of a cloud's metadata",
+		"fd00:ec2::254/128": "a network of cloud metadata services", "fd20:ce::254/128": "a network of cloud metadata services",
+		"100.100.100.200/32": "a network of cloud metadata services",
+		"168.63.129.16/32":   "a network of cloud metadata services", "192.0.0.192/32": "a network of cloud metadata services",
 	} {
 		networks = append(networks, network{netip.MustParsePrefix(prefix), name})
 	}

@@ -29,7 +29,7 @@ func newRanger(external []string, ingress netip.Prefix, reserved *reserved) (*ra
 		network, rejected := strings.CutPrefix(text, "!")
 		prefix, err := netip.ParsePrefix(network)
 		if err != nil {
-			return nil, fmt.Errorf("read networkConfig.externalIPNetworkCIDRs: %w", err)
+			return nil, fmt.Errorf("parse networkConfig.externalIPNetworkCIDRs: %w", err)
 		}
 		if rejected {
 			r.rejected = append(r.rejected, unmapped(prefix))

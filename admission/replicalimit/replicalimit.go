@@ -85,7 +85,7 @@ func (p *plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 			return nil // the request fails anyway
 		}
 		if err != nil {
-			return admission.NewForbidden(a, fmt.Errorf("read the object: %w", err))
+			return admission.NewForbidden(a, fmt.Errorf("read StatefulSet: %w", err))
 		}
 		scaled := set.DeepCopy()
 		scaled.Spec.Replicas = &object.Spec.Replicas
@@ -96,7 +96,7 @@ func (p *plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 
 func check(a admission.Attributes, set, old *kubeappsv1.StatefulSet) error {
 	if replicas, most := replicasOf(set), maxMemory/memoryOfPod(set); replicas > most && needs(set) > needs(old) {
-		return admission.NewForbidden(a, fmt.Errorf("spec.replicas is %d, but a StatefulSet with this template can have at most %d replicas", replicas, most))
+		return admission.NewForbidden(a, fmt.Errorf("spec.replicas is %d, but a StatefulSet with this template can have at most %d replicas; make the template smaller, or use several StatefulSets", replicas, most))
 	}
 	return nil
 }

@@ -93,7 +93,7 @@ func (p *plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 		return nil
 	}
 	if cost > maxPod {
-		return admission.NewForbidden(a, fmt.Errorf("the affinity, topology spread constraints, tolerations and node selector of the pod have %d terms, requirements and values, the limit is %d: use labels that combine several conditions", cost, maxPod))
+		return admission.NewForbidden(a, fmt.Errorf("the affinity, topology spread constraints, tolerations and node selector of the pod have %d terms, requirements and values, but the limit is %d; use labels that combine several conditions", cost, maxPod))
 	}
 	if !p.WaitForReady() {
 		return admission.NewForbidden(a, fmt.Errorf("the pod caches are not ready; try again"))
@@ -104,7 +104,7 @@ func (p *plugin) Validate(_ context.Context, a admission.Attributes, _ admission
 	}
 	if waiting+cost > maxWaiting {
 		return admission.NewForbidden(a, fmt.Errorf("the affinity of the pod has %d terms, requirements and values, and the waiting pods of its owner's projects have %d others, "+
-			"which together exceed the limit of %d: wait until these pods are on nodes, or delete them", cost, waiting, maxWaiting))
+			"which together exceed the limit of %d; wait until these pods are scheduled, or delete them", cost, waiting, maxWaiting))
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (plugin) Validate(_ context.Context, a admission.Attributes, _ admission.Ob
 	if size <= limit || size <= labelselector.Size(selectorOf(a.GetOldObject())) {
 		return nil
 	}
-	return admission.NewForbidden(a, fmt.Errorf("spec.selector has %d labels, requirements and values, the limit is %d: select the pods by one label", size, limit))
+	return admission.NewForbidden(a, fmt.Errorf("spec.selector has %d labels, requirements and values, but the limit is %d; select the pods by one label", size, limit))
 }
 
 // selectorOf returns an object's selector. It returns nil if the plugin does not limit objects of

@@ -184,7 +184,7 @@ func (p *plugin) check(a admission.Attributes, l *ledger, limit int, unit, remed
 	r := reservation{counted{sourceOf(a.GetObject(), of), weight}, time.Now().Add(reservationTime)}
 	if used, limit, ok := l.add(of, r, limit, dryRun); !ok {
 		return admission.NewForbidden(a, fmt.Errorf("the object has %d %s, and the services of its owner's projects have %d others, "+
-			"which together exceed the limit of %d: use %s, or ask the administrator to raise the limit of %s", weight, unit, used, limit, remedy, Name))
+			"which together exceed the limit of %d; use %s, or ask the administrator to raise the limit of %s", weight, unit, used, limit, remedy, Name))
 	}
 	return nil
 }

@@ -162,7 +162,7 @@ func (p *plugin) checkVolume(pv *corev1.PersistentVolume) error {
 // scheduler uses the capacities of all drivers to select nodes.
 func (p *plugin) checkCapacity(namespace string) error {
 	if namespace != p.CapacityNamespace {
-		return fmt.Errorf("the client of local storage can only have CSIStorageCapacities in namespace %q", p.CapacityNamespace)
+		return fmt.Errorf("the client of local storage can only manage CSIStorageCapacities in namespace %q", p.CapacityNamespace)
 	}
 	return nil
 }

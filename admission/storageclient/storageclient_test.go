@@ -74,8 +74,8 @@ func TestClientIsLimitedToItsDriver(t *testing.T) {
 		"content of another driver":                   {"volumesnapshotcontents", nil, content("nfs.example.com"), "spec.driver"},
 		"deletion of another content":                 {"volumesnapshotcontents", content("nfs.example.com"), nil, "spec.driver"},
 		"event":                                       {"events", nil, &corev1.Event{}, ""},
-		"capacity in another namespace":               {"csistoragecapacities", nil, &storagev1.CSIStorageCapacity{}, "only have CSIStorageCapacities in namespace"},
-		"deletion of a capacity in another namespace": {"csistoragecapacities", &storagev1.CSIStorageCapacity{}, nil, "only have CSIStorageCapacities in namespace"},
+		"capacity in another namespace":               {"csistoragecapacities", nil, &storagev1.CSIStorageCapacity{}, "only manage CSIStorageCapacities in namespace"},
+		"deletion of a capacity in another namespace": {"csistoragecapacities", &storagev1.CSIStorageCapacity{}, nil, "only manage CSIStorageCapacities in namespace"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			operation := admission.Update

@@ -112,6 +112,6 @@ func TestSecretsCannotOccupyKubelet(t *testing.T) {
 		}
 		return "{apiVersion: v1, kind: Pod, metadata: {generateName: a-}, spec: {containers: [{name: main, image: " + kit.ToolsImage + ", envFrom: [" + sources.String() + "]}]}}"
 	}
-	s.mallory.MayNot("POST", kit.CorePath(s.evil, "pods"), pod(3_000), "different secrets and ConfigMaps, the limit is 128")
+	s.mallory.MayNot("POST", kit.CorePath(s.evil, "pods"), pod(3_000), "different secrets and ConfigMaps, but the limit is 128")
 	s.mallory.May("POST", kit.CorePath(s.evil, "pods"), pod(100))
 }

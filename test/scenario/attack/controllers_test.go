@@ -73,7 +73,7 @@ func TestTenantCannotDelayScheduler(t *testing.T) {
 		pod("podAntiAffinity: "+hard(large), "hostname: a"), pod("podAffinity: "+weighted, "hostname: a"),
 		pod("", "topologySpreadConstraints: [{maxSkew: 1, topologyKey: a, whenUnsatisfiable: DoNotSchedule, labelSelector: "+selector(large)+"}]"),
 	} {
-		s.mallory.MayNot("POST", pods, body, "terms, requirements and values, the limit is 1000")
+		s.mallory.MayNot("POST", pods, body, "terms, requirements and values, but the limit is 1000")
 	}
 
 	const all = 10

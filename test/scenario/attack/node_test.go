@@ -83,7 +83,7 @@ func TestStorageClientCannotTakeOverNode(t *testing.T) {
 	storage.MayNot("POST", "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents?", `{apiVersion: snapshot.storage.k8s.io/v1, kind: VolumeSnapshotContent, metadata: {name: forged},
 		spec: {driver: nfs.example.com, deletionPolicy: Retain, source: {snapshotHandle: a}, volumeSnapshotRef: {namespace: a, name: a}}}`, "spec.driver")
 	const capacity = "{apiVersion: storage.k8s.io/v1, kind: CSIStorageCapacity, metadata: {name: forged}, storageClassName: fast, capacity: 1Ti}"
-	storage.MayNot("POST", kit.GroupPath("storage.k8s.io", c.Namespace, "csistoragecapacities?"), capacity, "only have CSIStorageCapacities in namespace")
+	storage.MayNot("POST", kit.GroupPath("storage.k8s.io", c.Namespace, "csistoragecapacities?"), capacity, "only manage CSIStorageCapacities in namespace")
 	storage.May("POST", kit.GroupPath("storage.k8s.io", "openshift-infra", "csistoragecapacities?"), capacity)
 
 	administrator := c.Administrator()

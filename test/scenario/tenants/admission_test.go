@@ -72,8 +72,8 @@ func TestPodDefaultsFollowConfiguration(t *testing.T) {
 	body := func(spec string) string {
 		return "{apiVersion: v1, kind: Pod, metadata: {name: p}, spec: {" + main + ", " + spec + "}}"
 	}
-	mia.MayNot("POST", pods, body("nodeName: somewhere"), "nodeName is not allowed by your role, which lacks pods/binding")
-	mia.MayNot("POST", pods, body("nodeSelector: {kubernetes.io/hostname: somewhere}"), "the node selector label kubernetes.io/hostname is not allowed by your role")
+	mia.MayNot("POST", pods, body("nodeName: somewhere"), "your role does not allow nodeName, because it lacks the permission to create pods/binding")
+	mia.MayNot("POST", pods, body("nodeSelector: {kubernetes.io/hostname: somewhere}"), "your role does not allow the node selector label kubernetes.io/hostname")
 	admitted(t, mia, "mia-shop", main+", nodeSelector: {disk: fast}")
 }
 
