@@ -35,7 +35,7 @@ func (a Action[T]) About(ctx context.Context, name string, body runtime.Object, 
 	nameOf func(T) string) (T, error) {
 	typed, ok := body.(T)
 	if !ok {
-		return typed, apierrors.NewBadRequest(fmt.Sprintf("the body is a %T, want a %s", body, a.Kind.Kind))
+		return typed, apierrors.NewBadRequest(fmt.Sprintf("the body is a %T, must be a %s", body, a.Kind.Kind))
 	}
 	if got := nameOf(typed); got != name {
 		return typed, apierrors.NewBadRequest(fmt.Sprintf("the name %q in the body does not match the name %q in the URL", got, name))
@@ -50,7 +50,7 @@ func (a Action[T]) About(ctx context.Context, name string, body runtime.Object, 
 // on what they store, such as the number of the next build.
 func RejectDryRun(options *metav1.CreateOptions) error {
 	if options != nil && len(options.DryRun) > 0 {
-		return apierrors.NewBadRequest("this request cannot be a dry run: send it without dryRun")
+		return apierrors.NewBadRequest("this request cannot be a dry run; send it without dryRun")
 	}
 	return nil
 }

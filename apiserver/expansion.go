@@ -196,7 +196,7 @@ func (d *document) check(piece []byte) error {
 		return err
 	}
 	if err := yamllimit.Check(d.body, d.limit, maxExpanded); err != nil {
-		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body is YAML that cannot be expanded: %s; send JSON, or no aliases", err))
+		return apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body is YAML that cannot be expanded: %s; send JSON, or YAML without aliases", err))
 	}
 	return d.turn.wait(counted.values)
 }

@@ -54,7 +54,7 @@ func setText(value reflect.Value, text string) (err error) {
 		number, err = strconv.ParseInt(text, 10, value.Type().Bits())
 		value.SetInt(number)
 	default:
-		err = fmt.Errorf("%s cannot be a parameter", value.Type())
+		err = fmt.Errorf("parameters of type %s are not supported", value.Type())
 	}
 	return err
 }
