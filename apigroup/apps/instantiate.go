@@ -54,7 +54,7 @@ func (i *instantiate) Create(ctx context.Context, name string, body runtime.Obje
 		}
 	}
 	if !request.Force && dc.Status.LatestVersion > 0 && dc.Generation == before {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("deployment config %q has not changed since deployment #%d: use force to deploy again", name, dc.Status.LatestVersion))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("deployment config %q has not changed since deployment #%d; use force to deploy again", name, dc.Status.LatestVersion))
 	}
 	return i.incrementVersion(ctx, dc)
 }

@@ -57,7 +57,7 @@ func (*logs) NewGetOptions() (runtime.Object, bool, string) {
 func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runtime.Object, error) {
 	options, ok := query.(*appsv1.DeploymentLogOptions)
 	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the query is a %T, want DeploymentLogOptions", query))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the query is a %T, must be DeploymentLogOptions", query))
 	}
 	object, err := l.store.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
@@ -78,7 +78,7 @@ func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runt
 		return &apiserver.Stream{Open: func(context.Context) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader("")), nil }}, nil
 	}
 	if !metav1.IsControlledBy(rc, dc) {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("replication controller %q does not belong to deployment config %q: delete it", rc.Name, dc.Name))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("replication controller %q does not belong to deployment config %q; delete it", rc.Name, dc.Name))
 	}
 	pod, err := podOf(ctx, core, rc)
 	if err != nil {

@@ -55,7 +55,7 @@ func (*rollbacks) GetSingularName() string { return "deploymentconfigrollback" }
 func (r *rollbacks) Create(ctx context.Context, body runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
 	rollback, ok := body.(*appsv1.DeploymentConfigRollback)
 	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body is a %T, want a %s", body, r.Kind.Kind))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body is a %T, must be a %s", body, r.Kind.Kind))
 	}
 	request, err := r.About(ctx, rollback.Name, body, validate, func(b *appsv1.DeploymentConfigRollback) string { return b.Name })
 	if err != nil {

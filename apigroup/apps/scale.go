@@ -89,7 +89,7 @@ func (s *scaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) (ru
 	}
 	scale, ok := changed.(*autoscalingv1.Scale)
 	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("scale by %T: not a scale", changed))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body is a %T, must be a Scale", changed))
 	}
 	if errs := apivalidation.ValidateNonnegativeField(int64(scale.Spec.Replicas), field.NewPath("spec", "replicas")); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(autoscalingv1.SchemeGroupVersion.WithKind("Scale").GroupKind(), scale.Name, errs)

@@ -132,7 +132,7 @@ func mayReview(ctx context.Context, decider authorizer.Authorizer, resource, nam
 		return nil
 	}
 	return apierrors.NewForbidden(authorizationv1.Resource(resource), "",
-		fmt.Errorf("user %q may only review their own permissions: leave user and groups empty", self.GetName()))
+		fmt.Errorf("user %q may only review their own permissions; leave user and groups empty", self.GetName()))
 }
 
 // withoutOwnReviews returns a copy of a user without the user:check-access scope, which permits

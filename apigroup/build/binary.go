@@ -49,7 +49,7 @@ func (*instantiateBinary) ConnectMethods() []string { return []string{http.Metho
 func (i *instantiateBinary) Connect(ctx context.Context, name string, query runtime.Object, responder rest.Responder) (http.Handler, error) {
 	options, ok := query.(*buildv1.BinaryBuildRequestOptions)
 	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the query is a %T, want BinaryBuildRequestOptions", query))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the query is a %T, must be BinaryBuildRequestOptions", query))
 	}
 	if _, err := i.config(ctx, name); err != nil {
 		return nil, err

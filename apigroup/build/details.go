@@ -50,7 +50,7 @@ func (d *details) Update(ctx context.Context, name string, info rest.UpdatedObje
 			}
 			report, ok := object.(*buildv1.Build)
 			if !ok {
-				return nil, apierrors.NewBadRequest(fmt.Sprintf("the body is a %T, want a Build", object))
+				return nil, apierrors.NewBadRequest(fmt.Sprintf("the body is a %T, must be a Build", object))
 			}
 			if errs := validateReport(report); len(errs) > 0 {
 				return nil, apierrors.NewInvalid(buildv1.SchemeGroupVersion.WithKind("Build").GroupKind(), name, errs)

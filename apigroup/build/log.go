@@ -52,7 +52,7 @@ func (*logs) NewGetOptions() (runtime.Object, bool, string) {
 func (l *logs) Get(ctx context.Context, name string, query runtime.Object) (runtime.Object, error) {
 	options, ok := query.(*buildv1.BuildLogOptions)
 	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the query is a %T, want BuildLogOptions", query))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the query is a %T, must be BuildLogOptions", query))
 	}
 	build, err := l.build(ctx, name)
 	if err != nil {
@@ -98,7 +98,7 @@ func (l *logs) selectBuild(ctx context.Context, build *buildv1.Build, options *b
 func (l *logs) open(ctx context.Context, build *buildv1.Build, options *buildv1.BuildLogOptions) (runtime.Object, error) {
 	if build.Spec.Strategy.JenkinsPipelineStrategy != nil && build.Annotations[buildv1.BuildPodNameAnnotation] == "" {
 		place := cmp.Or(build.Annotations[buildv1.BuildJenkinsConsoleLogURLAnnotation], build.Annotations[buildv1.BuildJenkinsLogURLAnnotation], "in Jenkins")
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("build %q is a pipeline of Jenkins: its log is %s", build.Name, place))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("build %q is a Jenkins pipeline: its log is %s", build.Name, place))
 	}
 	core := l.deps.Kube.CoreV1()
 	namespace, name := request.NamespaceValue(ctx), instantiate.PodName(build.Name)

@@ -98,7 +98,7 @@ func images() apiserver.Served {
 		Plural: "images", ValidName: validImageName,
 		Prepare: keepContent, Validate: validateImage,
 		Columns: []apiserver.Column[*imagev1.Image]{
-			{Name: "Image Name", Description: "Where a registry has the image", Value: func(image *imagev1.Image) any { return image.DockerImageReference }},
+			{Name: "Image Name", Description: "Location of the image in a registry", Value: func(image *imagev1.Image) any { return image.DockerImageReference }},
 		},
 	}
 }
@@ -137,7 +137,7 @@ func (s *streams) resource() apiserver.Served {
 			"status.dockerImageRepository": func(s stream) string { return s.Status.DockerImageRepository },
 		},
 		Columns: []apiserver.Column[stream]{
-			{Name: "Docker Repo", Description: "Where the images are", Value: repository},
+			{Name: "Docker Repo", Description: "Location of the images in a registry", Value: repository},
 			{Name: "Tags", Description: "Names of images, the last changed ones first", Value: func(s stream) any { return tagText(s) }},
 			{Name: "Updated", Description: "When a tag last changed", Value: updated},
 		},

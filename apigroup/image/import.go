@@ -245,7 +245,7 @@ func (i *imports) validate(desired *imagev1.ImageStreamImport, stream *imagev1.I
 		check(&repository.From, repository.ImportPolicy.Insecure, spec.Child("repository", "from"))
 		if parsed, err := record.ParseReference(repository.From.Name); err == nil && parsed.Tag+parsed.Digest != "" {
 			problems = append(problems, field.Invalid(spec.Child("repository", "from", "name"), repository.From.Name,
-				fmt.Sprintf("is one image: name only the repository %q", parsed.Name())))
+				fmt.Sprintf("refers to one image; set only the repository %q", parsed.Name())))
 		}
 	}
 	return problems

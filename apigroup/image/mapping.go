@@ -278,7 +278,7 @@ func (o Options) checkPlace(mapping *imagev1.ImageStreamMapping) field.ErrorList
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(field.NewPath("image", "dockerImageReference"),
-		"an image of the cluster's registry can only be mapped into its own image stream: create a tag that refers to it")}
+		"an image of the cluster's registry can only be mapped into its own image stream; create a tag that refers to it")}
 }
 
 func validateMapping(mapping *imagev1.ImageStreamMapping) (problems field.ErrorList) {

@@ -59,7 +59,7 @@ func (p *policy) SetExternalKubeInformerFactory(factory informers.SharedInformer
 // ValidateInitialization returns an error if the caches are not set.
 func (p *policy) ValidateInitialization() error {
 	if p.namespaces == nil {
-		return fmt.Errorf("initialize %s: no namespaces", PolicyName)
+		return fmt.Errorf("initialize %s: no namespace lister", PolicyName)
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func (c *recordCounter) reserve(ctx context.Context, project, image string) (rel
 	}
 	if limit >= 0 && c.counts[project] >= limit {
 		return nil, apierrors.NewForbidden(imagev1.Resource("images"), image, fmt.Errorf(
-			"project %q has records of %d images, and its limit is %d: ask an administrator of the cluster to prune images or to raise the limit (annotation %s of the namespace)",
+			"project %q has records of %d images, but its limit is %d; ask an administrator of the cluster to prune images or to raise the limit (annotation %s of the namespace)",
 			project, c.counts[project], limit, recordLimitAnnotation))
 	}
 	c.set(image, project)

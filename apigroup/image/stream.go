@@ -80,7 +80,7 @@ func (s *streams) validate(ctx context.Context, stream, old *imagev1.ImageStream
 			name, _, _ := strings.Cut(strings.ReplaceAll(from.Name, "@", ":"), ":")
 			if !s.may(ctx, from.Namespace, name) {
 				problems = append(problems, field.Forbidden(field.NewPath("spec", "tags").Key(tag.Name).Child("from"),
-					fmt.Sprintf("%s/%s: you may not pull from it", from.Namespace, name)))
+					fmt.Sprintf("you may not pull from %s/%s", from.Namespace, name)))
 			}
 		}
 	}

@@ -39,7 +39,7 @@ var (
 
 func tagTable() rest.TableConvertor {
 	return apiserver.Table([]apiserver.Column[*imagev1.ImageStreamTag]{
-		{Name: "Docker Ref", Description: "Where a registry has the image", Value: func(t *imagev1.ImageStreamTag) any { return t.Image.DockerImageReference }},
+		{Name: "Docker Ref", Description: "Location of the image in a registry", Value: func(t *imagev1.ImageStreamTag) any { return t.Image.DockerImageReference }},
 		{Name: "Updated", Description: "When the tag last changed", Value: func(t *imagev1.ImageStreamTag) any {
 			return apiserver.Since(t.CreationTimestamp) + " ago"
 		}},

@@ -86,7 +86,7 @@ func sizedRecords(ctx context.Context, id string, read func(context.Context, str
 		return []*imagev1.Image{image}, err
 	}
 	if n := len(image.DockerImageManifests); n > maxImages {
-		return nil, fmt.Errorf("image %q is an index of %d images, and the limit is %d where a LimitRange limits the size of images", id, n, maxImages)
+		return nil, fmt.Errorf("image %q is an index of %d images, but the limit is %d in a project whose LimitRange limits the size of images", id, n, maxImages)
 	}
 	var images []*imagev1.Image
 	for n := range image.DockerImageManifests {

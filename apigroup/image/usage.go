@@ -28,7 +28,7 @@ const usageTimeout = 30 * time.Second
 func usageView(deps apiserver.Deps) (apiserver.Handler, error) {
 	images, err := imageclient.NewForConfig(deps.Loopback)
 	if err != nil {
-		return apiserver.Handler{}, fmt.Errorf("connect to images: %w", err)
+		return apiserver.Handler{}, fmt.Errorf("create image client: %w", err)
 	}
 	turn := make(chan struct{}, 1)
 	return apiserver.View(usagePath, usageTimeout, http.StatusInternalServerError, func(ctx context.Context, r *http.Request) (any, error) {
@@ -40,7 +40,7 @@ func usageView(deps apiserver.Deps) (apiserver.Handler, error) {
 		case turn <- struct{}{}:
 			defer func() { <-turn }()
 		case <-ctx.Done():
-			return nil, apierrors.NewTooManyRequests("other requests for the usage of images take too long; try again later", 1)
+			return nil, apierrors.NewTooManyRequests("another request for image usage is still in progress; try again later", 1)
 		}
 		return readUsage(ctx, rules, images, deps.Dynamic, time.Now())
 	}), nil
@@ -61,12 +61,12 @@ func rulesOf(query url.Values) (rules retention.Rules, err error) {
 	const revisions, younger = "keep-tag-revisions", "keep-younger-than"
 	if text := query.Get(revisions); text != "" {
 		if rules.Revisions, err = strconv.Atoi(text); err != nil || rules.Revisions < 0 {
-			return rules, apierrors.NewBadRequest(fmt.Sprintf("%s is %q: write a number that is not negative", revisions, text))
+			return rules, apierrors.NewBadRequest(fmt.Sprintf("%s is %q; write a number that is not negative", revisions, text))
 		}
 	}
 	if text := query.Get(younger); text != "" {
 		if rules.Younger, err = time.ParseDuration(text); err != nil || rules.Younger < 0 {
-			return rules, apierrors.NewBadRequest(fmt.Sprintf("%s is %q: write a duration such as 60m", younger, text))
+			return rules, apierrors.NewBadRequest(fmt.Sprintf("%s is %q; write a duration such as 60m", younger, text))
 		}
 	}
 	return rules, nil

@@ -142,11 +142,11 @@ var (
 
 func imageTable() rest.TableConvertor {
 	return apiserver.Table([]apiserver.Column[*imagev1.ImageStreamImage]{
-		{Name: "Docker Ref", Description: "Where a registry has the image", Value: func(i *imagev1.ImageStreamImage) any { return i.Image.DockerImageReference }},
+		{Name: "Docker Ref", Description: "Location of the image in a registry", Value: func(i *imagev1.ImageStreamImage) any { return i.Image.DockerImageReference }},
 		{Name: "Updated", Description: "When the stream got the image", Value: func(i *imagev1.ImageStreamImage) any {
 			return apiserver.Since(i.CreationTimestamp) + " ago"
 		}},
-		{Name: "Image Name", Description: "Identity of the image", Value: func(i *imagev1.ImageStreamImage) any { return i.Image.Name }},
+		{Name: "Image Name", Description: "Name of the image", Value: func(i *imagev1.ImageStreamImage) any { return i.Image.Name }},
 	})
 }
 

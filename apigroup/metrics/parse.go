@@ -18,7 +18,7 @@ func parse(reading io.Reader, node string, batch *storage.MetricsBatch) error {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(reading)
 	if err != nil {
-		return fmt.Errorf("read kubelet metrics: %w", err)
+		return fmt.Errorf("parse kubelet metrics: %w", err)
 	}
 	nodePoint := storage.MetricsPoint{}
 	each(families["node_cpu_usage_seconds_total"], func(m *dto.Metric, value float64) { setCPU(&nodePoint, m, value) })

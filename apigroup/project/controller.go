@@ -165,7 +165,7 @@ func (c *Controller) release(ctx context.Context, namespace *corev1.Namespace) e
 	})
 	_, err := c.client.CoreV1().Namespaces().Finalize(ctx, finalized, metav1.UpdateOptions{})
 	if unexpected(err) {
-		return fmt.Errorf("release project: %w", err)
+		return fmt.Errorf("remove finalizer of project: %w", err)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (n *nodeSelector) SetExternalKubeInformerFactory(factory informers.SharedIn
 // ValidateInitialization returns an error if the lister is not set.
 func (n *nodeSelector) ValidateInitialization() error {
 	if n.namespaces == nil {
-		return fmt.Errorf("initialize %s: no namespaces", NodeSelectorPluginName)
+		return fmt.Errorf("initialize %s: no namespace lister", NodeSelectorPluginName)
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func (n *nodeSelector) Validate(_ context.Context, a admission.Attributes, _ adm
 	pod, selector, err := n.selectorOf(a)
 	for key, value := range selector {
 		if pod.Spec.NodeSelector[key] != value {
-			return admission.NewForbidden(a, fmt.Errorf("the pod's node selector lacks %s=%s of its project", key, value))
+			return admission.NewForbidden(a, fmt.Errorf("the pod's node selector lacks %s=%s, which its project requires", key, value))
 		}
 	}
 	return err
@@ -96,7 +96,7 @@ func (n *nodeSelector) selectorOf(a admission.Attributes) (*corev1.Pod, map[stri
 	selector := n.settings.now().nodeSelector
 	if text, ok := namespace.Annotations[projectv1.ProjectNodeSelector]; ok {
 		if selector, err = parseSelector(text); err != nil {
-			return nil, nil, admission.NewForbidden(a, fmt.Errorf("read annotation %s of project %q: %w",
+			return nil, nil, admission.NewForbidden(a, fmt.Errorf("parse annotation %s of project %q: %w",
 				projectv1.ProjectNodeSelector, namespace.Name, err))
 		}
 	}

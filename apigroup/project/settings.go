@@ -44,7 +44,7 @@ func NewSettings(options Options) (*Settings, error) {
 func (s *Settings) Prepare(options Options) (apply func(), err error) {
 	selector, err := parseSelector(options.DefaultNodeSelector)
 	if err != nil {
-		return nil, fmt.Errorf("read projectConfig.defaultNodeSelector %q: %w", options.DefaultNodeSelector, err)
+		return nil, fmt.Errorf("parse projectConfig.defaultNodeSelector %q: %w", options.DefaultNodeSelector, err)
 	}
 	return func() { s.current.Store(&parsed{options, selector}) }, nil
 }

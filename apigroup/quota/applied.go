@@ -92,7 +92,7 @@ func (a *applied) List(ctx context.Context, options *metainternalversion.ListOpt
 func (a *applied) namespace(ctx context.Context) (*corev1.Namespace, error) {
 	name := request.NamespaceValue(ctx)
 	if name == "" {
-		return nil, apierrors.NewBadRequest("set a namespace, to which the quota applies")
+		return nil, apierrors.NewBadRequest("set a namespace: an AppliedClusterResourceQuota belongs to one project")
 	}
 	namespace, err := a.namespaces.Get(name)
 	if err != nil {

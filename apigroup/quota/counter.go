@@ -68,12 +68,12 @@ func (c *counter) Run(ctx context.Context) {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		quotas, err := c.ledger.all(ctx)
 		if err != nil {
-			slog.Warn("cannot count quotas", "error", err)
+			slog.Warn("cannot count the usage of cluster quotas", "error", err)
 			return
 		}
 		for i := range quotas {
 			if err := c.check(ctx, &quotas[i], time.Now()); err != nil && ctx.Err() == nil {
-				slog.Warn("cannot count quota", "quota", quotas[i].Name, "error", err)
+				slog.Warn("cannot count the usage of a cluster quota", "quota", quotas[i].Name, "error", err)
 			}
 		}
 		if err := c.countProjects(ctx, time.Now()); err != nil && ctx.Err() == nil {

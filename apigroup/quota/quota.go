@@ -73,7 +73,7 @@ type feature struct {
 func (f *feature) hooks(deps apiserver.Deps) (apiserver.Hooks, error) {
 	objects, err := newObjects(deps)
 	if err != nil {
-		return apiserver.Hooks{}, fmt.Errorf("connect to count quotas: %w", err)
+		return apiserver.Hooks{}, fmt.Errorf("create clients to count quota usage: %w", err)
 	}
 	ledger := newLedger(deps.Stores, deps.Informers.Core().V1().Namespaces().Lister())
 	f.counter.projects = &projectQuotas{client: deps.Kube, quotas: deps.Informers.Core().V1().ResourceQuotas().Lister()}

@@ -88,7 +88,7 @@ func (a *Allocator) reconcileAll(ctx context.Context) error {
 	}
 	for _, ns := range namespaces {
 		if err := a.reconcile(ctx, ns.Name); err != nil && ctx.Err() == nil {
-			slog.Warn("cannot allocate ranges", "namespace", ns.Name, "error", err)
+			slog.Warn("cannot allocate UID, group and SELinux ranges", "namespace", ns.Name, "error", err)
 		}
 	}
 	return nil

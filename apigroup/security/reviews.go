@@ -48,7 +48,7 @@ func (r review) Create(ctx context.Context, object runtime.Object, validate rest
 	_ *metav1.CreateOptions) (runtime.Object, error) {
 	namespace, ok := request.NamespaceFrom(ctx)
 	if !ok || namespace == "" {
-		return nil, apierrors.NewBadRequest("a namespace is needed, because constraints take values from it")
+		return nil, apierrors.NewBadRequest("a namespace is required, because constraints use values from its annotations")
 	}
 	if validate != nil {
 		if err := validate(ctx, object.DeepCopyObject()); err != nil {

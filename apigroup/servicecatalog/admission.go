@@ -57,7 +57,7 @@ func (d *defaultPlan) Admit(ctx context.Context, a admission.Attributes, _ admis
 		return err
 	}
 	if class == nil {
-		return admission.NewForbidden(a, errors.New("the service class does not exist, so that its default plan is unknown; "+
+		return admission.NewForbidden(a, errors.New("the service class does not exist, so its default plan is unknown; "+
 			"list the classes with: oc get clusterserviceclasses,serviceclasses"))
 	}
 	plans, err := d.catalog.plans(ctx, instance.Namespace, class)

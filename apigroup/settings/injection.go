@@ -47,7 +47,7 @@ func (p *presets) of(ctx context.Context, namespace string, pod *corev1.Pod) ([]
 	for _, preset := range list.(*v1alpha1.PodPresetList).Items {
 		selector, err := metav1.LabelSelectorAsSelector(&preset.Spec.Selector)
 		if err != nil {
-			return nil, fmt.Errorf("read selector of pod preset %q: %w", preset.Name, err)
+			return nil, fmt.Errorf("parse selector of pod preset %q: %w", preset.Name, err)
 		}
 		if selector.Matches(labels.Set(pod.Labels)) {
 			matching = append(matching, preset)
@@ -95,7 +95,7 @@ func (i *injection) Admit(ctx context.Context, a admission.Attributes, _ admissi
 	if err := apply(pod, matching); err != nil {
 		text := strings.ReplaceAll(err.Error(), "\n", "; ")
 		pod.Annotations[conflictAnnotation] = text
-		warning.AddWarning(ctx, "", "the pod has none of its pod presets: "+text)
+		warning.AddWarning(ctx, "", "no pod preset was applied to the pod: "+text)
 		return nil
 	}
 	for _, preset := range matching {

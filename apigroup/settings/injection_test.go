@@ -125,7 +125,7 @@ func TestInvalidSelectorRejectsPods(t *testing.T) {
 	broken.Spec.Selector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Like"}}
 	store := storetest.New(resource(), &v1alpha1.PodPresetList{}, broken)
 	p := &presets{map[schema.GroupResource]*registry.Store{resource(): store}}
-	if _, err := p.of(t.Context(), "shop", webPod(nil)); err == nil || !strings.Contains(err.Error(), `read selector of pod preset "broken"`) {
+	if _, err := p.of(t.Context(), "shop", webPod(nil)); err == nil || !strings.Contains(err.Error(), `parse selector of pod preset "broken"`) {
 		t.Errorf("got %v", err)
 	}
 }

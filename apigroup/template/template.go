@@ -64,7 +64,7 @@ func templates() apiserver.Served {
 		Plural: "templates", Namespaced: true, Validate: validateTemplate,
 		Columns: []apiserver.Column[template]{
 			{Name: "Description", Description: "What the template is for", Value: description},
-			{Name: "Parameters", Description: "How many parameters there are, and how many have no value", Value: parameters},
+			{Name: "Parameters", Description: "Number of parameters, and how many have no value", Value: parameters},
 			{Name: "Objects", Description: "Number of objects", Value: func(t template) any { return int64(len(t.Objects)) }},
 		},
 	}

@@ -67,7 +67,7 @@ func (r *run) exec(ctx context.Context, name string, hook *appsv1.LifecycleHook)
 			return false, nil
 		}
 		if !rollout.Owns(to, existing) {
-			return false, fmt.Errorf("pod %q does not belong to this deployment: delete it", pod.Name)
+			return false, fmt.Errorf("pod %q does not belong to this deployment; delete it", pod.Name)
 		}
 		failed = existing.Status.Phase == corev1.PodFailed
 		return failed || existing.Status.Phase == corev1.PodSucceeded, nil

@@ -32,7 +32,7 @@ func Main() {
 func Deploy(ctx context.Context, out io.Writer) error {
 	config, err := connection(os.Getenv)
 	if err != nil {
-		return fmt.Errorf("connect to the cluster: %w: run this program only in deployer pods", err)
+		return fmt.Errorf("connect to the cluster: %w; run this program only in deployer pods", err)
 	}
 	config.QPS, config.Burst = 50, 100 // the default limits would slow the deployment down
 	core, err := coreclient.NewForConfig(config)

@@ -181,7 +181,7 @@ func (l *configController) checkExisting(ctx context.Context, dc *appsv1.Deploym
 	if metav1.IsControlledBy(rc, dc) {
 		return nil
 	}
-	return fmt.Errorf("create deployment %q: a replication controller with this name exists and has another owner: delete it", name)
+	return fmt.Errorf("create deployment %q: a replication controller with this name exists and has another owner; delete it", name)
 }
 
 // scaleAll scales the active deployment to the desired number of pods, or to 0 if dc.Spec.Test is

@@ -153,7 +153,7 @@ func CreateFailure(rc *corev1.ReplicationController) string {
 func Desired(rc *corev1.ReplicationController) (int32, error) {
 	desired, err := strconv.ParseInt(rc.Annotations[DesiredAnnotation], 10, 32)
 	if err != nil || desired < 0 {
-		return 0, fmt.Errorf("read annotation %s of deployment %q: %q is not a number of pods", DesiredAnnotation, rc.Name, rc.Annotations[DesiredAnnotation])
+		return 0, fmt.Errorf("parse annotation %s of deployment %q: %q is not a number of pods", DesiredAnnotation, rc.Name, rc.Annotations[DesiredAnnotation])
 	}
 	return int32(desired), nil
 }
@@ -162,7 +162,7 @@ func Desired(rc *corev1.ReplicationController) (int32, error) {
 func Config(rc *corev1.ReplicationController) (*appsv1.DeploymentConfig, error) {
 	dc := &appsv1.DeploymentConfig{}
 	if err := json.Unmarshal([]byte(rc.Annotations[appsv1.DeploymentEncodedConfigAnnotation]), dc); err != nil {
-		return nil, fmt.Errorf("read configuration of deployment %q: %w", rc.Name, err)
+		return nil, fmt.Errorf("parse configuration of deployment %q: %w", rc.Name, err)
 	}
 	return dc, nil
 }

@@ -114,7 +114,7 @@ func (m *podFactory) output(ctx context.Context, build *buildv1.Build) (string, 
 		}
 	}
 	if err == nil || apierrors.IsNotFound(err) {
-		err = fmt.Errorf("find output of build %q: image stream %q in namespace %q does not exist, the cluster has no registry, or service account %q cannot push to it: create it with oc create imagestream",
+		err = fmt.Errorf("find output of build %q: image stream %q in namespace %q does not exist, the cluster has no registry, or service account %q cannot push to it; to create an image stream, run: oc create imagestream",
 			build.Name, name, namespace, instantiate.AccountOf(&build.Spec.CommonSpec))
 	}
 	return "", &reasonError{reason: buildv1.StatusReasonInvalidOutputReference, message: "Output image could not be resolved.", cause: err}
@@ -184,7 +184,7 @@ func (m *podFactory) environment(build *buildv1.Build) ([]corev1.EnvVar, error) 
 		for _, v := range env {
 			if v.ValueFrom != nil && isSensitive(v.Name) {
 				return nil, &reasonError{reason: buildv1.StatusReasonUnresolvableEnvironmentVariable, message: "Unable to resolve build environment variable reference.",
-					cause: fmt.Errorf("variable %q of build %q would affect the builder: set a value instead of valueFrom", v.Name, build.Name)}
+					cause: fmt.Errorf("variable %q of build %q would affect the builder; set a value instead of valueFrom", v.Name, build.Name)}
 			}
 		}
 	}

@@ -49,7 +49,7 @@ func (i Images) Resolve(namespace string, reference *corev1.ObjectReference) (st
 		image = imageOf(stream, tagOrID)
 	}
 	if image == "" {
-		return "", fmt.Errorf("Error resolving %s %s in namespace %s: the image does not exist: import or push it, or correct the reference", reference.Kind, reference.Name, namespace)
+		return "", fmt.Errorf("Error resolving %s %s in namespace %s: the image does not exist; import or push it, or correct the reference", reference.Kind, reference.Name, namespace)
 	}
 	return image, nil
 }

@@ -151,7 +151,7 @@ const (
 // too many values.
 func decode(call Call, into any) error {
 	if media, _, err := mime.ParseMediaType(call.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return fmt.Errorf("non-parseable Content-Type %q: send application/json", call.Header.Get("Content-Type"))
+		return fmt.Errorf("non-parseable Content-Type %q; send application/json", call.Header.Get("Content-Type"))
 	}
 	if err := jsonlimit.Check(call.Body, maxValues); err != nil {
 		return fmt.Errorf("read body: %w", err)

@@ -131,7 +131,7 @@ func triggersOf(annotations map[string]string) (triggers []trigger, err error) {
 		return nil, nil
 	}
 	if err := json.Unmarshal([]byte(text), &triggers); err != nil {
-		return nil, fmt.Errorf("read annotation %q: %w", Annotation, err)
+		return nil, fmt.Errorf("parse annotation %q: %w", Annotation, err)
 	}
 	return triggers, nil
 }

@@ -100,7 +100,7 @@ func ConfigDigest(manifest []byte) (string, error) {
 	}
 	parsed, err := parseManifest(manifest)
 	if err != nil {
-		return "", errors.New("read manifest: it does not match its media type")
+		return "", errors.New("parse manifest: it does not match its media type")
 	}
 	return parsed.Config.Digest.String(), nil
 }
@@ -155,13 +155,13 @@ func Of(c Content) (*imagev1.Image, error) {
 	}
 	switch {
 	case mediaType == types.DockerManifestSchema1 || mediaType == types.DockerManifestSchema1Signed:
-		return nil, fmt.Errorf("image %q has a manifest of Docker's schema 1, which is not supported: push it again with a current client", image.Name)
+		return nil, fmt.Errorf("image %q has a manifest of Docker's schema 1, which is not supported; push it again with a current client", image.Name)
 	case mediaType.IsIndex():
 		return image, index(image, c)
 	case mediaType.IsImage():
 		return image, single(image, c)
 	}
-	return nil, fmt.Errorf("image %q has a manifest of an unknown type: push an image or index of OCI or of Docker schema 2", image.Name)
+	return nil, fmt.Errorf("image %q has a manifest of an unknown type; push an image or index of OCI or of Docker schema 2", image.Name)
 }
 
 // checkType rejects a manifest that can also be decoded as a manifest of another type. Because the
@@ -178,11 +178,11 @@ func checkType(c Content) error {
 		return nil
 	}
 	if fields.MediaType != "" && fields.MediaType != c.MediaType {
-		return fmt.Errorf("image %q has a manifest of type %q that is sent as %q: send it with its own type", Digest(c.Manifest), fields.MediaType, c.MediaType)
+		return fmt.Errorf("image %q has a manifest of type %q that was sent as %q; send it with its own type", Digest(c.Manifest), fields.MediaType, c.MediaType)
 	}
 	isIndex := IsIndex(c.MediaType)
 	if isIndex && (fields.Config != nil || fields.Layers != nil) || !isIndex && fields.Manifests != nil {
-		return fmt.Errorf("image %q has a manifest that is both one image and an index: build it again", Digest(c.Manifest))
+		return fmt.Errorf("image %q has a manifest that is both one image and an index; build it again", Digest(c.Manifest))
 	}
 	return nil
 }
@@ -214,7 +214,7 @@ func index(image *imagev1.Image, c Content) error {
 		err = checkDigests(parsed.Manifests)
 	}
 	if err != nil {
-		return fmt.Errorf("read index %q: it does not match its media type", image.Name)
+		return fmt.Errorf("parse index %q: it does not match its media type", image.Name)
 	}
 	for _, entry := range parsed.Manifests {
 		child := imagev1.ImageManifest{Digest: entry.Digest.String(), MediaType: entry.MediaType, ManifestSize: entry.Size}
@@ -230,7 +230,7 @@ func index(image *imagev1.Image, c Content) error {
 func single(image *imagev1.Image, c Content) error {
 	parsed, err := parseManifest(c.Manifest)
 	if err != nil {
-		return fmt.Errorf("read manifest %q: it does not match its media type", image.Name)
+		return fmt.Errorf("parse manifest %q: it does not match its media type", image.Name)
 	}
 	size := parsed.Config.Size
 	for _, layer := range parsed.Layers {
@@ -242,7 +242,7 @@ func single(image *imagev1.Image, c Content) error {
 	var old dockerpre012.DockerImage // defines the names of the configuration's fields
 	if len(c.Config) > 0 && types.MediaType(parsed.Config.MediaType).IsConfig() {
 		if err := json.Unmarshal(c.Config, &old); err != nil {
-			return fmt.Errorf("read configuration of image %q: it does not match its media type", image.Name)
+			return fmt.Errorf("parse configuration of image %q: it does not match its media type", image.Name)
 		}
 		image.DockerImageConfig = string(c.Config)
 	}
@@ -275,7 +275,7 @@ func Metadata(image *imagev1.Image) (docker10.DockerImage, error) {
 		return metadata, nil
 	}
 	if err := json.Unmarshal(image.DockerImageMetadata.Raw, &metadata); err != nil {
-		return metadata, fmt.Errorf("read metadata of image %q: %w", image.Name, err)
+		return metadata, fmt.Errorf("parse metadata of image %q: %w", image.Name, err)
 	}
 	return metadata, nil
 }

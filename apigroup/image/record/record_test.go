@@ -100,7 +100,7 @@ func TestRecordOfIndexListsImages(t *testing.T) {
 func TestOtherManifestsAreRejected(t *testing.T) {
 	for mediaType, want := range map[types.MediaType]string{
 		types.DockerManifestSchema1Signed: "schema 1", types.DockerManifestSchema1: "schema 1", "text/html": "an unknown type",
-		types.DockerManifestSchema2: "read manifest", types.OCIImageIndex: "read index",
+		types.DockerManifestSchema2: "parse manifest", types.OCIImageIndex: "parse index",
 	} {
 		if _, err := Of(Content{MediaType: string(mediaType), Manifest: []byte("<html>")}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", mediaType, err)

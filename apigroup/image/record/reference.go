@@ -22,7 +22,7 @@ type Reference struct {
 func ParseReference(text string) (Reference, error) {
 	ref, err := reference.ParseNormalizedNamed(text)
 	if err != nil {
-		return Reference{}, fmt.Errorf("read image reference %q: %w", text, err)
+		return Reference{}, fmt.Errorf("parse image reference %q: %w", text, err)
 	}
 	parsed := Reference{Registry: reference.Domain(ref), Repository: reference.Path(ref)}
 	if withTag, ok := ref.(reference.Tagged); ok {

@@ -96,7 +96,7 @@ func (t *translation) rule(number int, host string, paths []networkingv1.HTTPIng
 		content = t.ingress.Name + "-" + t.ingress.Namespace + "." + t.domain
 		label := len(t.ingress.Name + t.ingress.Namespace)
 		if errs := validation.IsDNS1123Subdomain(content); len(errs) > 0 || t.domain == "" || label >= validation.DNS1123LabelMaxLength {
-			t.note("rule %d is not served: it has no host, and %q is not a valid host", number, content)
+			t.note("rule %d is not served: it has no host, and the generated host %q is not valid", number, content)
 			return
 		}
 	case strings.HasPrefix(host, "*."):

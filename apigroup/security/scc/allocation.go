@@ -63,7 +63,7 @@ func resolve(c *Constraints, namespace *corev1.Namespace) (*resolved, error) {
 }
 
 func missing(namespace *corev1.Namespace, annotation string) error {
-	return fmt.Errorf("namespace %q has no annotation %s; it is allocated when the namespace is created", namespace.Name, annotation)
+	return fmt.Errorf("namespace %q has no annotation %s yet; the platform adds it after the namespace is created", namespace.Name, annotation)
 }
 
 // users returns the block of user IDs that is allocated to the namespace.
@@ -74,7 +74,7 @@ func users(namespace *corev1.Namespace) (securityv1.IDRange, error) {
 	}
 	block, err := ParseBlock(value)
 	if err != nil {
-		return block, fmt.Errorf("read annotation %s of namespace %q: %w", securityv1.UIDRangeAnnotation, namespace.Name, err)
+		return block, fmt.Errorf("parse annotation %s of namespace %q: %w", securityv1.UIDRangeAnnotation, namespace.Name, err)
 	}
 	return block, nil
 }
@@ -94,7 +94,7 @@ func groups(namespace *corev1.Namespace) ([]securityv1.IDRange, error) {
 	for text := range strings.SplitSeq(value, ",") {
 		block, err := ParseBlock(strings.TrimSpace(text))
 		if err != nil {
-			return nil, fmt.Errorf("read annotation %s of namespace %q: %w", securityv1.SupplementalGroupsAnnotation, namespace.Name, err)
+			return nil, fmt.Errorf("parse annotation %s of namespace %q: %w", securityv1.SupplementalGroupsAnnotation, namespace.Name, err)
 		}
 		blocks = append(blocks, block)
 	}

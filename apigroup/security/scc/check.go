@@ -42,7 +42,7 @@ func (r *resolved) checkHost(spec *corev1.PodSpec, at *field.Path) (errs field.E
 		}
 	}
 	if r.UserNamespaceLevel == securityv1.NamespaceLevelRequirePod && (spec.HostUsers == nil || *spec.HostUsers) {
-		errs = append(errs, field.Forbidden(at.Child("hostUsers"), "must be false: a user namespace of the pod's own is required"))
+		errs = append(errs, field.Forbidden(at.Child("hostUsers"), "must be false: the pod must have its own user namespace"))
 	}
 	return errs
 }
@@ -74,7 +74,7 @@ func (r *resolved) checkContainer(context *corev1.SecurityContext, pod *corev1.P
 		errs = append(errs, field.Invalid(at.Child("privileged"), true, "privileged containers are not allowed"))
 	}
 	if context.ProcMount != nil && *context.ProcMount != corev1.DefaultProcMount && !r.AllowPrivilegedContainer {
-		errs = append(errs, field.Invalid(at.Child("procMount"), *context.ProcMount, "must be Default: only constraints that allow privileged containers allow another one"))
+		errs = append(errs, field.Invalid(at.Child("procMount"), *context.ProcMount, "must be Default: only constraints that allow privileged containers allow another value"))
 	}
 	if r.ReadOnlyRootFilesystem && (context.ReadOnlyRootFilesystem == nil || !*context.ReadOnlyRootFilesystem) {
 		errs = append(errs, field.Invalid(at.Child("readOnlyRootFilesystem"), false, "the root file system must be read-only"))

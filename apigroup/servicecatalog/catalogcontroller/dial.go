@@ -198,7 +198,7 @@ func (r *reconciler) podAddress(ctx context.Context, service *corev1.Service, po
 		LabelSelector: labels.Set{discoveryv1.LabelServiceName: service.Name}.String(),
 	})
 	if err != nil {
-		return fail("has unknown endpoints: %s", err)
+		return fail("has endpoints that cannot be listed: %s", err)
 	}
 	for _, slice := range list.Items {
 		for _, target := range slice.Ports {
@@ -208,7 +208,7 @@ func (r *reconciler) podAddress(ctx context.Context, service *corev1.Service, po
 			for _, endpoint := range slice.Endpoints {
 				address, err := r.ofPod(ctx, service.Namespace, endpoint)
 				if err != nil {
-					return fail("has unknown pods: %s", err)
+					return fail("has pods that cannot be read: %s", err)
 				}
 				if address != "" {
 					return net.JoinHostPort(address, strconv.Itoa(int(*target.Port))), nil

@@ -121,7 +121,7 @@ func expose(values map[string]string, object *unstructured.Unstructured) error {
 	if object.GroupVersionKind() == corev1.SchemeGroupVersion.WithKind("Secret") {
 		secret := &corev1.Secret{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, secret); err != nil {
-			return fmt.Errorf("convert: %w", err)
+			return fmt.Errorf("convert secret: %w", err)
 		}
 		content = secret
 	}

@@ -210,7 +210,7 @@ func (a *actor) values(ctx context.Context, record *templatev1.BrokerTemplateIns
 		return nil, err
 	}
 	if !maps.EqualFunc(existing.Data, data, bytes.Equal) {
-		return nil, osbserver.Refuse(http.StatusConflict, "instance %q has other parameters", record.Name)
+		return nil, osbserver.Refuse(http.StatusConflict, "instance %q exists with different parameters", record.Name)
 	}
 	return existing, nil
 }

@@ -141,10 +141,10 @@ func (l *reconciler) items(template *templatev1.Template, namespace string) (all
 		for _, document := range bytes.Split(text, []byte("\n---\n")) {
 			object := &unstructured.Unstructured{}
 			if err := yaml.Unmarshal(document, &object.Object); err != nil {
-				return nil, final(fmt.Errorf("read objects[%d]: %w", i, err))
+				return nil, final(fmt.Errorf("parse objects[%d]: %w", i, err))
 			}
 			if object.GetName() == "" {
-				return nil, final(fmt.Errorf("read objects[%d]: the object has no name", i))
+				return nil, final(fmt.Errorf("parse objects[%d]: the object has no name", i))
 			}
 			mapping, err := l.mapping(object)
 			if err != nil {

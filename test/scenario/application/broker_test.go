@@ -134,7 +134,7 @@ func TestBrokerOffersTemplatesAsServices(t *testing.T) {
 	p.expect("alice", http.MethodPut, begin, good, http.StatusAccepted, `"provisioning"`)
 	p.wait(c, "alice", instance, "provisioning")
 	p.expect("alice", http.MethodPut, begin, good, http.StatusOK, "")
-	p.expect("alice", http.MethodPut, begin, send(`"NAME": "other"`), http.StatusConflict, "other parameters")
+	p.expect("alice", http.MethodPut, begin, send(`"NAME": "other"`), http.StatusConflict, "different parameters")
 	p.expect("mallory", http.MethodGet, instance+"/last_operation?operation=provisioning", "", http.StatusForbidden, "may not get")
 	waitOutput(c, "templateinstance/"+id, "{.spec.requester.username}", "alice")
 	waitOutput(c, "route/db", "{.metadata.labels.team}", "red")
