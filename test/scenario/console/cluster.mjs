@@ -76,7 +76,7 @@ await open(async (page, context) => {
 
   await page.goto(`${cluster}/image-usage`);
   await page.getByLabel('Keep images younger than (minutes)').fill('0');
-  await page.getByLabel('Images to keep of each tag').fill('0');
+  await page.getByLabel('Images to keep for each tag').fill('0');
   const removed = page.getByRole('grid', { name: 'Images that pruning would remove' }).or(page.getByRole('table', { name: 'Images that pruning would remove' }));
   await removed.getByRole('row', { name: new RegExp(`sha256:111111111111.*${project}/app:latest.*3\\.0 MiB`) }).waitFor();
   await check(page, 'image-usage');
@@ -104,7 +104,7 @@ await open(async (page, context) => {
   await page.waitForFunction(gone, `${pods}/odd`);
   await page.reload();
   await page.getByLabel('Keep images younger than (minutes)').fill('0');
-  await page.getByLabel('Images to keep of each tag').fill('0');
+  await page.getByLabel('Images to keep for each tag').fill('0');
   await page.getByRole('button', { name: /^Remove \d+ images?$/ }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove', exact: true }).click();
   await page.getByText(/(One image was|\d+ images were) removed\./).waitFor();

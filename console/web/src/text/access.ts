@@ -15,7 +15,7 @@ export const access = {
     accounts: 'Service accounts',
     nobody: 'Nobody',
     count: (kind: string, n: number) => `${kind} (${n})`,
-    incomplete: 'Not everything could be evaluated',
+    incomplete: 'Some permissions could not be evaluated',
     result: (verb: string, resource: string, project: string) => `Who can ${verb} ${resource} in ${project || 'the whole cluster'}`,
   },
   rules: {
@@ -29,7 +29,7 @@ export const access = {
   },
   constraint: {
     title: 'Reason for its security context constraints',
-    chosen: (account: string) => `The first of the constraints that accept the pod, by priority and then from strict to lax, among those that its creator and its service account ${account} may use.`,
+    chosen: (account: string) => `The constraints that accept the pod, and that its creator or its service account ${account} may use, are tried by priority, and then from strict to lax. The first one applies.`,
     account: (account: string, constraint: string) => `For the service account ${account} alone, a review of the pod chooses ${constraint}.`,
     none: (account: string) => `The service account ${account} alone may use no constraint that accepts this pod. Its creator may.`,
     own: (constraint: string) => `For you, a review of the pod chooses ${constraint}.`,

@@ -5,7 +5,7 @@ export const drivers = {
   failures: 'Volumes that fail',
   driver: 'Driver',
   health: 'Health',
-  healthy: 'No failed call',
+  healthy: 'No failed calls',
   failure: (operation: string, kind: string, n: number) => `${operation}: ${kind} (${n})`,
   failuresOf: (name: string) => `Failed calls of ${name}`,
   calls: 'Calls since the node started',

@@ -10,7 +10,7 @@ export const edits = {
       startupProbe: (container: string) => `Startup probe of ${container}`,
     },
     help: {
-      readinessProbe: 'The container gets requests while the probe succeeds.',
+      readinessProbe: 'The container receives requests while the probe succeeds.',
       livenessProbe: 'The container restarts when the probe fails.',
       startupProbe: 'The other probes start when this probe succeeds.',
     },
@@ -69,7 +69,7 @@ export const edits = {
       RollingUpdate: 'Rolling update: replace the pods step by step',
       Rolling: 'Rolling: replace the pods step by step',
       Recreate: 'Recreate: remove all pods first',
-      Custom: 'Custom: your own image deploys',
+      Custom: 'Custom: an image of your own deploys the pods',
     } as Record<string, string>,
     maxUnavailable: 'Maximum number of unavailable pods',
     maxSurge: 'Maximum number of additional pods',

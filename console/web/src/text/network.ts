@@ -40,7 +40,7 @@ export const network = {
   policy: 'Policy',
   routers: {
     title: 'Routers',
-    body: 'The decisions of the routers of this cluster about each route.',
+    body: 'How each router of this cluster decided about each route.',
     router: 'Router',
     routes: 'Routes',
     admitted: 'Served',

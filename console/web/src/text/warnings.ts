@@ -10,11 +10,11 @@ const advice = (problem: string, remedy = ''): Advice => ({ problem, remedy });
 export const warnings = {
   showAll: (n: number) => `Show all ${n}`,
   showFewer: 'Show fewer',
-  noService: (service: string) => advice(`The service ${service} does not exist.`, 'Create the service, or change the route\'s services in the tab Traffic.'),
+  noService: (service: string) => advice(`The service ${service} does not exist.`, 'Create the service, or change the route\'s services on the Traffic tab.'),
   manyPorts: (service: string) => advice(`The service ${service} has several ports, but the route does not name one.`, 'Select a port with the action Edit route.'),
   noTermination: () => advice('The route uses TLS, but has no termination type.', 'Select a termination with the action Edit route.'),
   refused: (router: string, reason: string) => advice(`The router ${router} does not accept the route: ${reason}`, 'Change the host, the path or the certificate of the route.'),
-  noTriggerStream: (tag: string) => advice(`The image trigger has no effect, because the image stream of ${tag} does not exist.`, 'Create the image stream, or change the action Edit triggers.'),
+  noTriggerStream: (tag: string) => advice(`The image trigger has no effect, because the image stream of ${tag} does not exist.`, 'Create the image stream, or select another tag with the action Edit triggers.'),
   noTriggerImage: (tag: string) => advice(`The image trigger has no effect until a build or an import creates ${tag}.`, 'Import the image, or start a build that creates it.'),
   failedDeployment: (version: string) => advice(`Deployment #${version} has failed.`, 'Correct the configuration, and deploy again.'),
   failedDeployer: (config: string, version: string) => advice(`Deployment #${version} of ${config} has failed.`, 'The log of the deployer pod contains the reason. Correct the configuration, and deploy again.'),
