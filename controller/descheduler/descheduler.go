@@ -105,7 +105,7 @@ func (d *Descheduler) prepare(ctx context.Context, factory informers.SharedInfor
 	if text := d.Policy.NodeSelector; text != nil {
 		selector, err := labels.Parse(*text)
 		if err != nil {
-			return nil, fmt.Errorf("read nodeSelector of descheduler policy: %w", err)
+			return nil, fmt.Errorf("parse nodeSelector of descheduler policy: %w", err)
 		}
 		p.selector = selector
 	}

@@ -115,7 +115,7 @@ func TestInvalidPolicyIsRejected(t *testing.T) {
 		"no thresholds":    {legacy + "strategies: {LowNodeUtilization: {enabled: true}}\n", "thresholds is empty"},
 		"target below threshold": {legacy + "strategies: {LowNodeUtilization: {enabled: true, params: {nodeResourceUtilizationThresholds: " +
 			"{thresholds: {cpu: 50, pods: 1}, targetThresholds: {cpu: 20, memory: 3}}}}}\n",
-			"cpu is 50 in thresholds and 20 in targetThresholds; they must be percentages, the first not above the second\n" +
+			"cpu is 50 in thresholds and 20 in targetThresholds; both must be percentages, and the threshold must not exceed the target\n" +
 				"targetThresholds has no pods, but thresholds has it\nthresholds has no memory, but targetThresholds has it"},
 		"unknown plugin":   {current + "profiles: [{name: a, pluginConfig: [{name: HighNodeUtilization}]}]\n", `profile "a": plugin "HighNodeUtilization" is unknown; the plugins are DefaultEvictor, LowNodeUtilization,`},
 		"unknown argument": {current + "profiles: [{name: a, pluginConfig: [{name: PodLifeTime, args: {seconds: 1}}]}]\n", `arguments of plugin "PodLifeTime": error unmarshaling JSON: while decoding JSON: json: unknown field "seconds"`},

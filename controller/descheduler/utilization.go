@@ -56,7 +56,7 @@ func (a *utilizationArgs) check() error {
 		if _, ok := a.TargetThresholds[name]; !ok {
 			errs = append(errs, fmt.Errorf("targetThresholds has no %s, but thresholds has it", name))
 		} else if low < 0 || low > target || target > 100 {
-			errs = append(errs, fmt.Errorf("%s is %v in thresholds and %v in targetThresholds; they must be percentages, the first not above the second", name, low, target))
+			errs = append(errs, fmt.Errorf("%s is %v in thresholds and %v in targetThresholds; both must be percentages, and the threshold must not exceed the target", name, low, target))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.TargetThresholds)) {

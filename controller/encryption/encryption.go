@@ -91,11 +91,11 @@ var errNotLoaded = errors.New("the API server has not read the current encryptio
 func (r *Rewriter) rewrite(ctx context.Context, version string) (count int, err error) {
 	client, err := kubernetes.NewForConfig(r.Client)
 	if err != nil {
-		return 0, fmt.Errorf("connect: %w", err)
+		return 0, fmt.Errorf("create API client: %w", err)
 	}
 	objects, err := dynamic.NewForConfig(r.Client)
 	if err != nil {
-		return 0, fmt.Errorf("connect: %w", err)
+		return 0, fmt.Errorf("create API client: %w", err)
 	}
 	marks := client.CoreV1().ConfigMaps(Namespace)
 	mark, err := marks.Get(ctx, Name, metav1.GetOptions{})
@@ -142,7 +142,7 @@ func (r *Rewriter) rewrite(ctx context.Context, version string) (count int, err 
 func Loaded(ctx context.Context, server *rest.Config, version string) (bool, error) {
 	client, err := kubernetes.NewForConfig(server)
 	if err != nil {
-		return false, fmt.Errorf("connect: %w", err)
+		return false, fmt.Errorf("create API client: %w", err)
 	}
 	metrics, err := client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {

@@ -176,11 +176,11 @@ func (p *claims) checkAddress(node, text string) error {
 		// Reject other spellings of an address, because other components compare addresses as
 		// strings. Also reject a zone, which refers to a network interface on another machine.
 		if canonical := address.Unmap().WithZone(""); canonical.String() != text {
-			return fmt.Errorf("a host cannot have the address %s: write it as %s", text, canonical)
+			return fmt.Errorf("a host cannot have the address %s; write it as %s", text, canonical)
 		}
 		if !address.IsGlobalUnicast() || slices.Contains(p.Reserved, address.String()) ||
 			contains(p.Networks, address) {
-			return fmt.Errorf("a host cannot have the address %s", text)
+			return fmt.Errorf("a host cannot have the address %s: it is not a global unicast address, or it belongs to the cluster", text)
 		}
 	}
 	others, err := p.nodes.List(labels.Everything())

@@ -55,7 +55,7 @@ type Options struct {
 }
 
 // ErrPreparing means that a master is not ready for the request yet. The host retries the request.
-var ErrPreparing = errors.New("the master prepares for further masters; repeat the command if this host does not continue")
+var ErrPreparing = errors.New("the master is preparing to run together with other masters; if this host does not continue, repeat the command")
 
 // Feature serves the path that hosts use to join, accepts join tokens as bearer tokens, rejects
 // certificates of removed hosts, and checks the objects that joined hosts write.
@@ -172,7 +172,7 @@ func (d *door) join(r *http.Request) (*join.Response, error) {
 	}
 	token, err := join.Parse(request.Token)
 	if err != nil {
-		return nil, Refusal{fmt.Errorf("the token cannot be read: %w", err)}
+		return nil, Refusal{fmt.Errorf("the token is not valid: %w", err)}
 	}
 	secret, err := d.tokens.check(ctx, token)
 	if errors.Is(err, join.ErrUnknown) || errors.Is(err, join.ErrExpired) {

@@ -137,7 +137,7 @@ func entries(object *corev1.ConfigMap) (map[string]Host, error) {
 	for name, text := range object.Data {
 		var host Host
 		if err := json.Unmarshal([]byte(text), &host); err != nil {
-			return nil, fmt.Errorf("read entry of host %q: %w", name, err)
+			return nil, fmt.Errorf("parse entry of host %q: %w", name, err)
 		}
 		hosts[name] = host
 	}

@@ -240,11 +240,11 @@ func runsPods(node *corev1.Node) bool {
 func (r *remover) patch(ctx context.Context, node string, change map[string]any) error {
 	data, err := json.Marshal(change)
 	if err != nil {
-		return fmt.Errorf("encode change of node %q: %w", node, err)
+		return fmt.Errorf("encode patch of node %q: %w", node, err)
 	}
 	_, err = r.client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, data, metav1.PatchOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("change node %q: %w", node, err)
+		return fmt.Errorf("patch node %q: %w", node, err)
 	}
 	return nil
 }

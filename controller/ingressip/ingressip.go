@@ -142,7 +142,7 @@ func (l *loop) ensureAddress(ctx context.Context, key controller.Key, service *c
 	if !address.IsValid() {
 		requested, _ := netip.ParseAddr(service.Spec.LoadBalancerIP) // an invalid address is ignored
 		if address = l.pool.allocate(key, requested); !address.IsValid() {
-			l.events.Eventf(service, corev1.EventTypeWarning, RangeFull, "No address of the ingress range %s is free.", l.pool.network)
+			l.events.Eventf(service, corev1.EventTypeWarning, RangeFull, "The ingress IP range %s has no free address.", l.pool.network)
 			return nil // release enqueues the service again
 		}
 		ingress := []corev1.LoadBalancerIngress{{IP: address.String()}}
@@ -193,7 +193,7 @@ func (l *loop) patch(ctx context.Context, service *corev1.Service, change map[st
 	change["metadata"] = map[string]any{"resourceVersion": service.ResourceVersion, "uid": service.UID}
 	content, err := json.Marshal(change)
 	if err != nil {
-		return nil, fmt.Errorf("write patch: %w", err)
+		return nil, fmt.Errorf("encode patch: %w", err)
 	}
 	updated, err := l.client.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, content, metav1.PatchOptions{}, subresources...)
 	if err != nil {

@@ -114,7 +114,7 @@ func (m *Membership) reconcile(ctx context.Context) error {
 		case err != nil:
 			return errors.Join(append(errs, err)...)
 		}
-		slog.Info("a master now has a vote in etcd", "node", l.Name)
+		slog.Info("promoted a master to a voting etcd member", "node", l.Name)
 	}
 	return errors.Join(errs...)
 }

@@ -89,7 +89,7 @@ func (s *Settings) compare(ctx context.Context) (string, error) {
 			continue // a master with another version wrote the value
 		}
 		if keys := s.Differences(s.Values, others); len(keys) > 0 {
-			texts = append(texts, fmt.Sprintf("master-config.yaml differs from that of master %s: %s; make them equal and restart both", node, strings.Join(keys, ", ")))
+			texts = append(texts, fmt.Sprintf("master-config.yaml differs from the file of master %s in %s; make the files equal, and restart both masters", node, strings.Join(keys, ", ")))
 		}
 	}
 	return strings.Join(texts, "\n"), nil

@@ -22,6 +22,6 @@ func (s Single) Run(ctx context.Context, ready func()) error {
 	case <-ctx.Done():
 		return nil
 	case <-s.Expanded:
-		return errors.New("a second master joins: the control plane restarts as one of several")
+		return errors.New("a second master is joining; the control plane restarts as one of several")
 	}
 }

@@ -67,7 +67,7 @@ func (c *Controllers) report(problem string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if problem != "" && problem != c.problem {
-		slog.Error("rejected the pod networks of the configuration", "error", problem)
+		slog.Error("rejected the pod networks in the configuration", "error", problem)
 	}
 	c.compared, c.problem = true, problem
 	if c.note != nil && c.ready {

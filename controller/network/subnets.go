@@ -97,7 +97,7 @@ func (h *hostSubnets) allocate(ctx context.Context, name string) (*corev1.Node, 
 	}
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"podCIDR": cidr.String(), "podCIDRs": cidrs}})
 	if err != nil {
-		return nil, fmt.Errorf("write patch: %w", err)
+		return nil, fmt.Errorf("encode patch: %w", err)
 	}
 	node, err := h.kube.CoreV1().Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	return node, wrap(err, "set subnet of node %q to %s", name, cidr)
@@ -229,7 +229,7 @@ func free(networks []dualstack.Network, used []string) (netip.Prefix, error) {
 				return candidate, nil
 			}
 		}
-		full = append(full, fmt.Sprintf("%s with %d bits", network, network.HostBits))
+		full = append(full, fmt.Sprintf("%s with %d host bits", network, network.HostBits))
 	}
 	return netip.Prefix{}, fmt.Errorf("all subnets of %s are in use; remove nodes, or add a network to networkConfig.clusterNetworks in master-config.yaml",
 		strings.Join(full, " and of "))

@@ -159,7 +159,7 @@ func (r *rollout) next(ctx context.Context, nodes []*corev1.Node, desired, hash 
 	case candidate == nil:
 		return nil
 	}
-	slog.Info("node gets the configuration of its group", "node", candidate.Name, "configuration", desired)
+	slog.Info("assigning group configuration to node", "node", candidate.Name, "configuration", desired)
 	return r.annotate(ctx, candidate, desired)
 }
 
@@ -192,11 +192,11 @@ func (r *rollout) label(ctx context.Context, node *corev1.Node, desired map[stri
 func (r *rollout) patch(ctx context.Context, node string, metadata map[string]any) error {
 	data, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
-		return fmt.Errorf("encode change of node %q: %w", node, err)
+		return fmt.Errorf("encode patch of node %q: %w", node, err)
 	}
 	_, err = r.client.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, data, metav1.PatchOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("change node %q: %w", node, err)
+		return fmt.Errorf("patch node %q: %w", node, err)
 	}
 	return nil
 }

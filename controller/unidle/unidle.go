@@ -230,7 +230,7 @@ func annotationPatch(object *unstructured.Unstructured) map[string]any {
 func applyPatch(ctx context.Context, client dynamic.ResourceInterface, name string, patch map[string]any) error {
 	text, err := json.Marshal(patch)
 	if err != nil {
-		return fmt.Errorf("write patch: %w", err)
+		return fmt.Errorf("encode patch: %w", err)
 	}
 	_, err = client.Patch(ctx, name, types.MergePatchType, text, metav1.PatchOptions{})
 	return err

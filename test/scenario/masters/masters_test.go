@@ -292,7 +292,7 @@ func checkStatus(t *testing.T, c *kit.Cluster) {
 			t.Errorf("%s is not in the status:\n%s", want, result.Stdout)
 		}
 	}
-	if status := c.MustSlipway("status"); strings.Contains(status, "differs from that of master") {
+	if status := c.MustSlipway("status"); strings.Contains(status, "differs from the file of master") {
 		t.Errorf("masters with the same settings differ:\n%s", status)
 	}
 	if health := c.MustSlipway("etcd", "health"); strings.Count(health, " yes ") != 3 {
