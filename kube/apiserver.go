@@ -179,7 +179,7 @@ func (s *APIServer) options(ctx context.Context, authorizer *apiserver.Authorize
 	admission.Decorators = slices.Insert(admission.Decorators, 0, withAuthorizer(authorizer))
 	name, err := cache.NewInformerName("kube-apiserver")
 	if err != nil {
-		return options.CompletedOptions{}, fmt.Errorf("name informers: %w", err)
+		return options.CompletedOptions{}, fmt.Errorf("create informer name: %w", err)
 	}
 	opts.InformerName = name
 	completed, err := opts.Complete(ctx)

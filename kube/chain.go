@@ -108,7 +108,7 @@ func hook(config *app.Config, server *apiserver.Server) error {
 		var err error
 		link.Authorization.Authorizer, err = union.New(graph, union.NamedAuthorizer{AuthorizerName: "upstream", Authorizer: upstream})
 		if err := errors.Join(err, server.Secure(link)); err != nil {
-			return fmt.Errorf("unite authorizers: %w", err)
+			return fmt.Errorf("combine authorizers: %w", err)
 		}
 	}
 	server.Resolve(front)

@@ -59,7 +59,7 @@ func (s *controllerShares) limit(next http.Handler) http.Handler {
 			if name, ok := strings.CutPrefix(caller.GetName(), controllerAccounts); ok && !s.take(name, info.Namespace) {
 				// Omit the number of seconds, so that the client does not retry. Its retries would
 				// occupy the controller.
-				busy := apierrors.NewTooManyRequests("the controller has too many changes for the user of project "+info.Namespace, 0)
+				busy := apierrors.NewTooManyRequests("the controller changes too many objects for the owner of project "+info.Namespace, 0)
 				version := schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}
 				responsewriters.ErrorNegotiated(busy, legacyscheme.Codecs, version, w, r)
 				return

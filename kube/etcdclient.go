@@ -52,7 +52,7 @@ func newEtcdConnection(options *serveroptions.EtcdOptions) (*etcdConnection, err
 	config := options.StorageConfig
 	uncached, err := serveroptions.ParseWatchCacheSizes(options.WatchCacheSizes)
 	if err != nil {
-		return nil, fmt.Errorf("read watch cache sizes: %w", err)
+		return nil, fmt.Errorf("parse watch cache sizes: %w", err)
 	}
 	client, err := kubernetes.New(clientv3.Config{
 		Endpoints: config.Transport.ServerList, DialTimeout: etcdDialTimeout, Logger: zap.NewNop(),

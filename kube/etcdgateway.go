@@ -69,7 +69,7 @@ func (g *etcdGateway) run(ctx context.Context, ready func()) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	return errors.New("the listener for the API server ended")
+	return errors.New("the listener for the API server stopped")
 }
 
 // follow closes the connections to other hosts when this host's member becomes a voter.
@@ -157,7 +157,7 @@ func (g *etcdGateway) dial(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	errs := []error{errors.New("no member with a vote has an address")}
+	errs := []error{errors.New("no voting member has an address")}
 	for _, member := range g.server.Cluster().Members() {
 		if member.IsLearner {
 			continue

@@ -85,7 +85,7 @@ func (m maintenance) next(states []etcdmember.State) (maintenanceWork, error) {
 	last := etcdmember.LastIndex(states)
 	for _, s := range states {
 		if problem := s.Problem(); problem != "" && !s.Learner {
-			return maintenanceWork{}, fmt.Errorf("the etcd files contain unused space, but its member %q is not healthy: %s", s.Name, problem)
+			return maintenanceWork{}, fmt.Errorf("the unused space in the etcd files is not released, because etcd member %q is not healthy: %s", s.Name, problem)
 		}
 		if s.Err == nil && last-s.Index > maxLag {
 			return maintenanceWork{}, nil // the member is catching up

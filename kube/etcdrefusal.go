@@ -25,14 +25,14 @@ const reasonFull metav1.StatusReason = "InsufficientStorage"
 
 // full returns the pacer's error if the database is nearly full.
 func full() error {
-	return refused("the store of the cluster is nearly full: delete objects, or ask an administrator of the cluster", 0)
+	return refused("the etcd database of the cluster is nearly full; delete objects, or ask an administrator of the cluster", 0)
 }
 
 // tooMany returns the pacer's error for a write that exceeds its tenant's rate. The error contains
 // the delay after which the tenant can retry.
 func (p *pacer) tooMany(name string, size int, cause error) error {
 	delay := max(p.delay(p.tenant(name), size), time.Second)
-	return refused("too many or too large objects are written for "+name+": "+cause.Error()+"; try again later", delay)
+	return refused("too many or too large objects are being written for "+name+": "+cause.Error()+"; try again later", delay)
 }
 
 // refused returns an etcd gRPC error. Its detail is the delay after which a retry can succeed, or 0

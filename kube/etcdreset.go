@@ -50,7 +50,7 @@ func (e *Etcd) finishReset() error {
 func CheckReset(members []etcdmember.Member, name string) error {
 	i := slices.IndexFunc(members, func(m etcdmember.Member) bool { return m.Name == name })
 	if i < 0 {
-		return fmt.Errorf("the data of this host contains no member %q", name)
+		return fmt.Errorf("the etcd data of this host contains no member %q", name)
 	}
 	if members[i].Learner {
 		return errNoVote

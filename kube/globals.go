@@ -49,7 +49,7 @@ func Globals(gates map[string]bool) error {
 	logger := klog.Background()
 	logging := logsapi.NewLoggingConfiguration()
 	if err := logsapi.ValidateAndApply(logging, utilfeature.DefaultFeatureGate); err != nil {
-		return fmt.Errorf("set logging: %w", err)
+		return fmt.Errorf("set up logging: %w", err)
 	}
 	// ValidateAndApply replaces the process's logger, which adds component names to its output and
 	// removes secrets. Restore that logger. A process without that logger uses klog's own sink,

@@ -45,7 +45,7 @@ func (s *Settings) Build(connection componentconfig.ClientConnectionConfiguratio
 		plugins = translated.registry
 	case len(s.Configuration) > 0:
 		if err := yaml.UnmarshalStrict(s.Configuration, scheduler); err != nil {
-			return nil, fmt.Errorf("read KubeSchedulerConfiguration: %w", err)
+			return nil, fmt.Errorf("parse KubeSchedulerConfiguration: %w", err)
 		}
 	}
 	scheduler.APIVersion, scheduler.Kind = configv1.SchemeGroupVersion.String(), "KubeSchedulerConfiguration"

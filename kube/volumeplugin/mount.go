@@ -140,7 +140,7 @@ func (m *mounter) setOwnership(dir string, args volume.MounterArgs) {
 	}
 	if err := ownership.AddProgressNotifier(m.pod, args.Recorder).ChangePermissions(); err != nil {
 		args.Recorder.Event(m.pod, corev1.EventTypeWarning, events.FailedMountVolume,
-			fmt.Sprintf("set group of files of volume %q to %d: %v", m.name, *args.FsGroup, err))
+			fmt.Sprintf("set group of the files in volume %q to %d: %v", m.name, *args.FsGroup, err))
 	}
 }
 

@@ -88,7 +88,7 @@ func (p *plugin) ConstructVolumeSpec(volumeName, mountPath string) (volume.Recon
 	}
 	var r record
 	if err := json.Unmarshal(content, &r); err != nil {
-		return volume.ReconstructedVolume{}, fmt.Errorf("read record of volume %q of pod %q: %w", volumeName, pod, err)
+		return volume.ReconstructedVolume{}, fmt.Errorf("parse record of volume %q of pod %q: %w", volumeName, pod, err)
 	}
 	if r.Name != "" {
 		// Use the recorded name, because the driver might not be ready yet.

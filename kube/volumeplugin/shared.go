@@ -117,7 +117,7 @@ func (r *SharedRecords) checkForeignCall(ctx context.Context, record *corev1.Con
 	}
 	timeout, err := time.ParseDuration(record.Data[timeoutKey])
 	if err != nil {
-		return fmt.Errorf("read record %q: %w; delete this ConfigMap if no driver is running", record.Name, err)
+		return fmt.Errorf("parse record %q: %w; delete this ConfigMap if no driver is running", record.Name, err)
 	}
 	remaining := timeout + takeoverSlack - r.foreignCallSeen(record)
 	if remaining <= 0 {
