@@ -55,7 +55,7 @@ func Ensure(ctx context.Context, bridge string, pods []netip.Prefix) error {
 	family := ipfamily.Of(pods[0].Addr())
 	nft, err := knftables.New(family.Table(), table)
 	if err != nil {
-		return fmt.Errorf("open iptables table %q: %w (install the package nftables)", table, err)
+		return fmt.Errorf("open iptables table %q: %w; install the package nftables", table, err)
 	}
 	chains, err := names(ctx, nft)
 	if err != nil {

@@ -186,7 +186,7 @@ func (a *Agent) prepare() error {
 func (a *Agent) apply(ctx context.Context, subnet netip.Prefix, cluster *cluster) error {
 	if !a.isPod(subnet.Addr()) {
 		// The rules that the previous process wrote remain in effect.
-		return fmt.Errorf("no network in networkConfig.clusterNetworks of master-config.yaml contains the subnet %s of this node: "+
+		return fmt.Errorf("no network in networkConfig.clusterNetworks of master-config.yaml contains the subnet %s of this node; "+
 			"restore the network on all masters, or remove the node and let it join again", subnet)
 	}
 	if err := a.ensureDevices(subnet); err != nil {

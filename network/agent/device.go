@@ -44,7 +44,7 @@ func (a *Agent) mtu() (int, error) {
 	}
 	mtu, err := a.pathMTU()
 	if err == nil && a.DualStack.Enabled() && mtu < minIPv6MTU {
-		return 0, fmt.Errorf("the MTU of pods is %d, because of the device of the default route, but pods have IPv6 addresses, which need at least %d: "+
+		return 0, fmt.Errorf("the MTU of pods is %d, because of the device of the default route, but pods have IPv6 addresses, which need at least %d; "+
 			"raise the MTU of that device, or remove the IPv6 network from networkConfig.clusterNetworks of master-config.yaml", mtu, minIPv6MTU)
 	}
 	return mtu, err
@@ -72,7 +72,7 @@ func (a *Agent) ensureSecond(subnet netip.Prefix) error {
 	}
 	second := a.DualStack.Subnet(subnet)
 	if !second.IsValid() {
-		slog.Error("pods of this node have no IPv6 addresses: remove the node, and let it join again", "podCIDR", subnet, "networks", a.DualStack.IPv4)
+		slog.Error("pods of this node have no IPv6 addresses; remove the node, and let it join again", "podCIDR", subnet, "networks", a.DualStack.IPv4)
 		return nil
 	}
 	link, err := netlinksafe.LinkByName(a.Bridge)
@@ -168,7 +168,7 @@ func setAddress(link netlink.Link, address netip.Prefix) error {
 func (a *Agent) setSysctls() error {
 	if a.DualStack.Enabled() {
 		if _, err := os.Stat(ipv6Settings); err != nil {
-			return errors.New("networkConfig.clusterNetworks of master-config.yaml has an IPv6 network, but the kernel of this host has no IPv6: " +
+			return errors.New("networkConfig.clusterNetworks of master-config.yaml has an IPv6 network, but the kernel of this host has no IPv6; " +
 				"enable IPv6 (boot option ipv6.disable=0), or remove the network")
 		}
 		if err := forwardIPv6(a.SysctlRecord); err != nil {

@@ -116,7 +116,7 @@ func singleNetwork() dualstack.Networks {
 func TestNodeOutsideOfNetworksIsRejected(t *testing.T) {
 	a := newAgent(t, node("10.64.2.0/24"))
 	err := a.Run(t.Context(), func() { t.Error("ready") })
-	if err == nil || !strings.Contains(err.Error(), "contains the subnet 10.64.2.0/24 of this node: restore the network") {
+	if err == nil || !strings.Contains(err.Error(), "contains the subnet 10.64.2.0/24 of this node; restore the network") {
 		t.Errorf("got %v", err)
 	}
 	if got := addresses("slipway0"); got != "" {

@@ -75,8 +75,8 @@ func (o *OtherNetwork) problem() string {
 		return err.Error()
 	}
 	if link, err := findDevice(o.FormerBridge); err == nil && link != nil {
-		return fmt.Sprintf("the bridge %s of the former network plugin remains, and pods on it are not connected to others: "+
-			"run slipway down, and slipway up", o.FormerBridge)
+		return fmt.Sprintf("the bridge %s of the former network plugin remains, and pods on it are not connected to others; "+
+			"run slipway down, then slipway up", o.FormerBridge)
 	}
 	return ""
 }

@@ -20,7 +20,7 @@ func TestMissingPartsOfPluginAreReported(t *testing.T) {
 		files map[string]string
 		want  string // part of the message; "" if nothing is missing
 	}{
-		"no file":                {nil, "has no CNI configuration, so pods get no network: install a network plugin"},
+		"no file":                {nil, "has no CNI configuration, so pods get no network; install a network plugin"},
 		"no program":             {map[string]string{"10.conflist": list}, `names the CNI plugin "flannel", which is not in `},
 		"one plugin":             {map[string]string{"10.conf": `{"cniVersion": "1.0.0", "name": "n", "type": "bridge"}`}, ""},
 		"file without a plugin":  {map[string]string{"10.conf": `{"cniVersion": "1.0.0", "name": "n"}`}, "correct the file"},

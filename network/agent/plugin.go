@@ -20,7 +20,7 @@ func checkPlugin(confDir string, binDirs []string) error {
 		return fmt.Errorf("list CNI configurations in %q: %w", confDir, err)
 	}
 	if len(files) == 0 {
-		return fmt.Errorf("%q has no CNI configuration, so pods get no network: install a network plugin on this host, "+
+		return fmt.Errorf("%q has no CNI configuration, so pods get no network; install a network plugin on this host, "+
 			"or set networkConfig.networkPluginName to a plugin other than cni", confDir)
 	}
 	file := slices.Min(files)
@@ -30,7 +30,7 @@ func checkPlugin(confDir string, binDirs []string) error {
 	}
 	for _, name := range types {
 		if _, err := invoke.FindInPath(name, binDirs); err != nil {
-			return fmt.Errorf("%q names the CNI plugin %q, which is not in %s: install it there, or set "+
+			return fmt.Errorf("%q names the CNI plugin %q, which is not in %s; install it there, or set "+
 				"kubeletArguments.cni-bin-dir in node-config.yaml", file, name, strings.Join(binDirs, " or "))
 		}
 	}

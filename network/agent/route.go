@@ -95,7 +95,7 @@ func ensureExitRoutes(device netlink.Link, families []ipfamily.Family) error {
 			Dst: &net.IPNet{IP: everything.AsSlice(), Mask: net.CIDRMask(0, everything.BitLen())},
 		}
 		if err := netlink.RouteReplace(route); err != nil {
-			return fmt.Errorf("set route to the outside through device %q: %w", device.Attrs().Name, err)
+			return fmt.Errorf("set external route through device %q: %w", device.Attrs().Name, err)
 		}
 	}
 	return nil

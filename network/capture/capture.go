@@ -74,7 +74,7 @@ func Run(ctx context.Context, devices []Device, out io.Writer, filter Filter, li
 	for _, device := range devices {
 		handle, err := device.open()
 		if err != nil {
-			return 0, fmt.Errorf("capture packets of device %q: %w", device.Title, err)
+			return 0, fmt.Errorf("capture packets on device %q: %w", device.Title, err)
 		}
 		handles = append(handles, handle)
 		if err := f.add(out, device); err != nil {
@@ -87,7 +87,7 @@ func Run(ctx context.Context, devices []Device, out io.Writer, filter Filter, li
 	for i, handle := range handles {
 		group.Go(func() error {
 			if err := f.copy(ctx, i, handle); err != nil {
-				return fmt.Errorf("capture packets of device %q: %w", devices[i].Title, err)
+				return fmt.Errorf("capture packets on device %q: %w", devices[i].Title, err)
 			}
 			return nil
 		})

@@ -114,7 +114,7 @@ func capacity(podCIDR netip.Prefix) int {
 func parse(data []byte) (Config, error) {
 	var c Config
 	if err := json.Unmarshal(data, &c); err != nil {
-		return Config{}, types.NewError(types.ErrDecodingFailure, "read network configuration: "+err.Error(), "")
+		return Config{}, types.NewError(types.ErrDecodingFailure, "parse network configuration: "+err.Error(), "")
 	}
 	if err := c.validate(); err != nil {
 		return Config{}, types.NewError(types.ErrInvalidNetworkConfig, "check network configuration: "+err.Error(), "")
@@ -153,7 +153,7 @@ func (c Config) ports() ([]nat.Port, error) {
 	for _, m := range c.RuntimeConfig.PortMappings {
 		port, ok, err := m.port()
 		if err != nil {
-			return nil, types.NewError(types.ErrInvalidNetworkConfig, "read port mapping: "+err.Error(), "")
+			return nil, types.NewError(types.ErrInvalidNetworkConfig, "parse port mapping: "+err.Error(), "")
 		}
 		if ok {
 			ports = append(ports, port)

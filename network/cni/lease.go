@@ -83,7 +83,7 @@ func (s leases) reserve(l lease) (lease, error) {
 	inUse := map[netip.Addr]bool{Gateway(s.subnet): true}
 	for _, e := range existing {
 		if e.Device == l.Device {
-			return lease{}, fmt.Errorf("reserve address for container %q: it has %s already", l.Container, e.Address)
+			return lease{}, fmt.Errorf("reserve address for container %q: it already has %s", l.Container, e.Address)
 		}
 		inUse[e.Address] = true
 	}

@@ -45,7 +45,7 @@ func (c *call) createMacvlan(l lease) ([]*current.Interface, error) {
 	attributes.Namespace = netlink.NsFd(pod.Fd())
 	err = netlink.LinkAdd(&netlink.Macvlan{LinkAttrs: attributes, Mode: netlink.MACVLAN_MODE_PRIVATE})
 	if errors.Is(err, unix.EBUSY) {
-		err = fmt.Errorf("%w; ports of a bridge or a bond cannot have macvlan devices: name another device in annotation %s", err, macvlan.Annotation)
+		err = fmt.Errorf("%w; ports of a bridge or a bond cannot have macvlan devices, so name another device in annotation %s", err, macvlan.Annotation)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("create device %q on %q: %w", macvlan.Device, parent.Attrs().Name, err)

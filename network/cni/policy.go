@@ -73,7 +73,7 @@ func podNameOf(args *skel.CmdArgs) (podName, error) {
 	}
 	pod.IgnoreUnknown = true
 	if err := types.LoadArgs(args.Args, &pod); err != nil {
-		return podName{}, types.NewError(types.ErrInvalidEnvironmentVariables, "read CNI_ARGS: "+err.Error(), "")
+		return podName{}, types.NewError(types.ErrInvalidEnvironmentVariables, "parse CNI_ARGS: "+err.Error(), "")
 	}
 	return podName{string(pod.K8S_POD_NAMESPACE), string(pod.K8S_POD_NAME), string(pod.K8S_POD_UID)}, nil
 }

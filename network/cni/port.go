@@ -89,7 +89,7 @@ func (c Config) checkFilter(l lease) error {
 		return err
 	}
 	if !chains.Has(c.source(l)) {
-		return fmt.Errorf("check device %q: the filter of its source addresses is missing", l.Device)
+		return fmt.Errorf("check device %q: its source address filter is missing", l.Device)
 	}
 	return nil
 }

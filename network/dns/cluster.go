@@ -33,7 +33,7 @@ const stanza = `kubernetes %s in-addr.arpa ip6.arpa {
 func newCluster(config *rest.Config, domain string) (*cluster, error) {
 	domain = strings.ToLower(dns.Fqdn(domain))
 	if _, valid := dns.IsDomainName(domain); !valid || domain == "." {
-		return nil, fmt.Errorf("read cluster domain %q: it is not a domain name", domain)
+		return nil, fmt.Errorf("parse cluster domain %q: it is not a domain name", domain)
 	}
 	input := caddyfile.NewDispenser("kubernetes", strings.NewReader(fmt.Sprintf(stanza, domain)))
 	input.Next()

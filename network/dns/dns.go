@@ -149,7 +149,7 @@ const maxDatagram = 1232
 func (s *Server) newServer(zone *cluster, forwarder *upstreams) (*dnsserver.Server, error) {
 	host, port, err := net.SplitHostPort(s.Address)
 	if err != nil {
-		return nil, fmt.Errorf("read address %q: %w", s.Address, err)
+		return nil, fmt.Errorf("parse address %q: %w", s.Address, err)
 	}
 	handlers := []plugin.Plugin{
 		func(next plugin.Handler) plugin.Handler { return &errorLogger{next: next} },

@@ -400,11 +400,11 @@ func TestForwardingLoopIsDetected(t *testing.T) {
 func TestInvalidSettings(t *testing.T) {
 	_, config := newAPI(t)
 	for want, server := range map[string]*Server{
-		`read address "nowhere"`:         {Address: "nowhere", Domain: "cluster.local", Config: config},
-		`read cluster domain "."`:        {Address: "127.0.0.1:0", Domain: "", Config: config},
-		`read upstream resolver "a.b:5"`: {Address: "127.0.0.1:0", Domain: "cluster.local", Config: config, Upstreams: []string{"a.b:5"}},
-		`listen on 192.0.2.77:53/tcp`:    {Address: "192.0.2.77:53", Domain: "cluster.local", Config: config},
-		`configuration is missing`:       {Address: "127.0.0.1:0", Domain: "cluster.local"},
+		`parse address "nowhere"`:         {Address: "nowhere", Domain: "cluster.local", Config: config},
+		`parse cluster domain "."`:        {Address: "127.0.0.1:0", Domain: "", Config: config},
+		`parse upstream resolver "a.b:5"`: {Address: "127.0.0.1:0", Domain: "cluster.local", Config: config, Upstreams: []string{"a.b:5"}},
+		`listen on 192.0.2.77:53/tcp`:     {Address: "192.0.2.77:53", Domain: "cluster.local", Config: config},
+		`configuration is missing`:        {Address: "127.0.0.1:0", Domain: "cluster.local"},
 	} {
 		err := server.Run(t.Context(), func() { t.Error("ready") })
 		if err == nil || !strings.Contains(err.Error(), want) {

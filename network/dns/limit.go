@@ -16,7 +16,7 @@ import (
 // can use a socket and memory in the node's process for up to five seconds.
 const maxClientQueries, maxQueries = 512, 8192
 
-var errBusy = errors.New("too many queries of this client, or of all clients, wait for resolvers")
+var errBusy = errors.New("too many queries from this client, or from all clients, are waiting for resolvers")
 
 // limiter limits the number of queries in progress.
 type limiter struct {

@@ -32,12 +32,12 @@ type upstreams struct {
 
 const pollInterval = 5 * time.Second
 
-var errNoUpstream = errors.New("no resolver for names outside the cluster: add one to the host's resolv.conf")
+var errNoUpstream = errors.New("no resolver for names outside the cluster; add one to the host's resolv.conf")
 
 func newUpstreams(self string, fixed []string, resolvConf string) (*upstreams, error) {
 	address, err := netip.ParseAddrPort(self)
 	if err != nil {
-		return nil, fmt.Errorf("read address %q: %w", self, err)
+		return nil, fmt.Errorf("parse address %q: %w", self, err)
 	}
 	u := &upstreams{self: address, resolvConf: resolvConf, probes: newProbes()}
 	if u.resolvConf == "" {
@@ -48,7 +48,7 @@ func newUpstreams(self string, fixed []string, resolvConf string) (*upstreams, e
 			server = netip.AddrPortFrom(address, 53).String()
 		}
 		if _, err := netip.ParseAddrPort(server); err != nil {
-			return nil, fmt.Errorf("read upstream resolver %q: %w", server, err)
+			return nil, fmt.Errorf("parse upstream resolver %q: %w", server, err)
 		}
 		u.fixed = append(u.fixed, server)
 	}

@@ -28,7 +28,7 @@ type rule struct {
 func ParseAccess(text string) (Access, error) {
 	list := lines(text)
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%s is empty: list the servers that clients reach, or * for all", httpDestinationVariable)
+		return nil, fmt.Errorf("%s is empty; list the servers that clients reach, or * for all", httpDestinationVariable)
 	}
 	var access Access
 	var errs []error

@@ -87,7 +87,7 @@ func Run(ctx context.Context, args []string, variable func(string) string, out i
 		}
 		return proxyTCP(ctx, targets, slog.New(slog.NewTextHandler(out, nil)))
 	}
-	return fmt.Errorf("unknown command %q: use %s, %s or none", args[0], HTTPProxyCommand, DNSProxyCommand)
+	return fmt.Errorf("unknown command %q; use %s, %s or none", args[0], HTTPProxyCommand, DNSProxyCommand)
 }
 
 // route implements the router container.

@@ -74,7 +74,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Scheme == "http" && r.URL.Host != "":
 		p.forward.ServeHTTP(w, r)
 	default:
-		http.Error(w, "this is an HTTP proxy: set http_proxy and https_proxy in the client", http.StatusBadRequest)
+		http.Error(w, "this is an HTTP proxy; set http_proxy and https_proxy in the client", http.StatusBadRequest)
 	}
 }
 
@@ -109,7 +109,7 @@ func (p *proxy) fail(w http.ResponseWriter, r *http.Request, server string, err 
 	if errors.Is(err, errDenied) {
 		status = http.StatusForbidden
 	}
-	p.log.WarnContext(r.Context(), "cannot connect client", "address", server, "error", err)
+	p.log.WarnContext(r.Context(), "cannot connect client to server", "address", server, "error", err)
 	http.Error(w, fmt.Sprintf("connect to %s: %v", server, err), status)
 }
 

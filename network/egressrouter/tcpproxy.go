@@ -73,11 +73,11 @@ func forward(ctx context.Context, listener net.Listener, target Target, network 
 			// The dialer resolves the name and tries its addresses.
 			server, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, target.address())
 			if err != nil {
-				log.WarnContext(ctx, "cannot connect client", "error", err)
+				log.WarnContext(ctx, "cannot connect client to server", "error", err)
 				return
 			}
 			defer server.Close()
-			log.InfoContext(ctx, "connected client", "address", server.RemoteAddr())
+			log.InfoContext(ctx, "connected client to server", "address", server.RemoteAddr())
 			join(client, server)
 			log.InfoContext(ctx, "connection ended", "address", server.RemoteAddr())
 		})

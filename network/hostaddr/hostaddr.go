@@ -17,7 +17,7 @@ import (
 
 // ErrNoAddress means that the host is offline: none of its addresses is reachable from another
 // host.
-var ErrNoAddress = errors.New("no device has a global IPv4 address: connect the machine, or set nodeIP in node-config.yaml")
+var ErrNoAddress = errors.New("no device has a global IPv4 address; connect the machine to a network, or set nodeIP in node-config.yaml")
 
 // OfflineAddress is the address that AssignOffline assigns. It is from the documentation range
 // TEST-NET-1 (RFC 5737), which is not routed. Unlike a loopback or link-local address, it is valid
@@ -61,7 +61,7 @@ func HostAddress(preferred string, skip ...string) (netip.Addr, error) {
 func checkPreferred(preferred string, devices []device) (netip.Addr, error) {
 	address, err := netip.ParseAddr(preferred)
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("read host address %q: %w", preferred, err)
+		return netip.Addr{}, fmt.Errorf("parse host address %q: %w", preferred, err)
 	}
 	for _, d := range devices {
 		if slices.Contains(d.addresses, address) {

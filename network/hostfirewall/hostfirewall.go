@@ -82,7 +82,7 @@ func (e Exceptions) rules(family ipfamily.Family) map[string][]string {
 func write(ctx context.Context, family ipfamily.Family, rules map[string][]string) error {
 	nft, err := knftables.New(family.Table(), table)
 	if err != nil {
-		return fmt.Errorf("open iptables table %q: %w (install the package nftables)", table, err)
+		return fmt.Errorf("open iptables table %q: %w; install the package nftables", table, err)
 	}
 	chains, err := nft.List(ctx, "chains")
 	if knftables.IsNotFound(err) {

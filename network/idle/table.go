@@ -138,7 +138,7 @@ func remove(ctx context.Context, name string, families []ipfamily.Family) error 
 func open(family ipfamily.Family, name string) (knftables.Interface, error) {
 	nft, err := knftables.New(family.Table(), name)
 	if err != nil {
-		return nil, fmt.Errorf("open nftables table %q: %w (install the package nftables)", name, err)
+		return nil, fmt.Errorf("open nftables table %q: %w; install the package nftables", name, err)
 	}
 	return nft, nil
 }

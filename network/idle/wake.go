@@ -30,7 +30,7 @@ const (
 )
 
 // errPoliced means that network policies or egress firewalls can restrict a client's traffic.
-var errPoliced = errors.New("network policies apply; the client must connect again")
+var errPoliced = errors.New("network policies can restrict the client, so it must connect again")
 
 // errNoEndpoints means that the service has no ready endpoints.
 var errNoEndpoints = errors.New("service has no endpoints")
@@ -56,7 +56,7 @@ func (w *waker) endpoint(ctx context.Context, tgt target) (netip.AddrPort, error
 				return addrs[mathrand.IntN(len(addrs))], nil
 			}
 			if res.Err != nil && !errors.Is(res.Err, errNoEndpoints) {
-				slog.Error("cannot wake service", "service", tgt.service, "error", res.Err)
+				slog.Error("cannot unidle service", "service", tgt.service, "error", res.Err)
 			}
 		}
 	}

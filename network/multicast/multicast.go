@@ -63,7 +63,7 @@ type Table struct {
 func Open(name, tunnel string) (*Table, error) {
 	nft, err := knftables.New(knftables.NetDevFamily, name)
 	if err != nil {
-		return nil, fmt.Errorf("open nftables table netdev %q: %w (install the package nftables)", name, err)
+		return nil, fmt.Errorf("open nftables table netdev %q: %w; install the package nftables", name, err)
 	}
 	return &Table{nft: nft, tunnel: tunnel}, nil
 }
@@ -88,7 +88,7 @@ func (t *Table) Apply(ctx context.Context, groups []Group) error {
 	}
 	t.current = ""
 	if err := t.nft.Run(ctx, tx); err != nil {
-		return fmt.Errorf("write nftables table of multicast: %w", err)
+		return fmt.Errorf("write multicast nftables table: %w", err)
 	}
 	t.current = desired
 	return nil
@@ -99,7 +99,7 @@ func (t *Table) Apply(ctx context.Context, groups []Group) error {
 func (t *Table) Check(ctx context.Context) error {
 	chains, err := t.nft.List(ctx, "chains")
 	if err != nil && !knftables.IsNotFound(err) {
-		return fmt.Errorf("list nftables chains of multicast: %w", err)
+		return fmt.Errorf("list multicast nftables chains: %w", err)
 	}
 	if len(chains) == 0 {
 		t.current = ""

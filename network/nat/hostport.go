@@ -39,7 +39,7 @@ func (p Port) LeadsTo(pod netip.Addr) bool {
 }
 
 // ErrTaken means that another pod uses the host port.
-var ErrTaken = errors.New("host port is taken by another pod")
+var ErrTaken = errors.New("another pod uses the host port")
 
 // Publish forwards host ports to a pod's address. It ignores ports whose host address is in the
 // other IP family. In the address's IP family, it replaces existing elements of the owner, and of

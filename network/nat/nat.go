@@ -268,7 +268,7 @@ type Table struct {
 func open(f ipfamily.Family, table string) (knftables.Interface, error) {
 	nft, err := knftables.New(f.Table(), table)
 	if err != nil {
-		return nil, fmt.Errorf("open nftables table %q: %w (install the package nftables)", table, err)
+		return nil, fmt.Errorf("open nftables table %q: %w; install the package nftables", table, err)
 	}
 	return nft, nil
 }

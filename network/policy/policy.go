@@ -246,7 +246,7 @@ func (s *enforcement) loop(ctx context.Context, changes, lost <-chan struct{}) {
 		if !namesOnly {
 			// If delivery fails, new pods can still start.
 			if err := s.deliver(ctx); err != nil && ctx.Err() == nil {
-				slog.Error("cannot deliver multicast", "error", err)
+				slog.Error("cannot set up the delivery of multicast packets", "error", err)
 				retry = time.After(retryBackoff)
 			}
 		}
@@ -366,7 +366,7 @@ func (s *enforcement) connect(pods map[netip.Addr]vxlan.Local) {
 // address, and their packets are dropped until a later call succeeds.
 func (s *enforcement) forget(exits map[string]egressip.Exit, local []cni.Pod) {
 	if err := s.forgetFlows(exits, local); err != nil {
-		slog.Error("cannot end connections with former egress IPs", "error", err)
+		slog.Error("cannot close connections that use former egress IPs", "error", err)
 	}
 }
 

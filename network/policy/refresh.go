@@ -96,7 +96,7 @@ func resolve(ctx context.Context, client dns.Client, server, name string, kind u
 		return 0, err
 	}
 	if resp.Rcode != dns.RcodeSuccess && resp.Rcode != dns.RcodeNameError {
-		return 0, fmt.Errorf("the response is %s", dns.RcodeToString[resp.Rcode])
+		return 0, fmt.Errorf("the response code is %s", dns.RcodeToString[resp.Rcode])
 	}
 	ttl := keepPeriod
 	for _, record := range resp.Answer {

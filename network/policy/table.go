@@ -46,7 +46,7 @@ func (n Networks) inside() string { return literal(append(slices.Clip(n.Pods), n
 func openTable(name string, networks Networks) (*table, error) {
 	nft, err := knftables.New(networks.family().Table(), name)
 	if err != nil {
-		return nil, fmt.Errorf("open nftables table %q: %w (install the package nftables)", name, err)
+		return nil, fmt.Errorf("open nftables table %q: %w; install the package nftables", name, err)
 	}
 	return &table{nft: nft, networks: networks}, nil
 }

@@ -22,7 +22,7 @@ func ensureQueue(pod netlink.Link) (netlink.Link, error) {
 	attributes := netlink.NewLinkAttrs()
 	attributes.Name, attributes.MTU = queueName(pod.Attrs().Name), pod.Attrs().MTU
 	if err := netlink.LinkAdd(&netlink.Ifb{LinkAttrs: attributes}); err != nil && !errors.Is(err, unix.EEXIST) {
-		return nil, fmt.Errorf("create device %q: %w; the kernel needs the module ifb", attributes.Name, err)
+		return nil, fmt.Errorf("create device %q: %w; load the kernel module ifb", attributes.Name, err)
 	}
 	queue, err := netlinksafe.LinkByName(attributes.Name)
 	if err != nil {

@@ -68,7 +68,7 @@ func Apply(p Pod, l Limits) error {
 		return fmt.Errorf("limit bandwidth: find device %q: %w", p.Device, err)
 	}
 	if err := setRate(link, l.Ingress); err != nil {
-		return fmt.Errorf("limit ingress bandwidth at device %q: %w", p.Device, err)
+		return fmt.Errorf("limit ingress bandwidth of device %q: %w", p.Device, err)
 	}
 	if l.Egress == 0 {
 		if err := errors.Join(removeFilter(link), Remove(p.Device)); err != nil {

@@ -59,7 +59,7 @@ const (
 func Follow(ctx context.Context, packet Packet, send func(context.Context)) (steps []Step, err error) {
 	nft, err := knftables.New(packet.family().Table(), table)
 	if err != nil {
-		return nil, fmt.Errorf("open nftables table %q: %w (install the package nftables)", table, err)
+		return nil, fmt.Errorf("open nftables table %q: %w; install the package nftables", table, err)
 	}
 	if err := mark(ctx, nft, packet); err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func Read(lookup func(string) (string, bool)) (*Settings, error) {
 		r.errs = append(r.errs, fmt.Errorf("%sVIRTUAL_IPS: %w", prefix, err))
 	}
 	if lastID := s.FirstID + len(s.groups()) - 1; lastID > maxID {
-		r.errs = append(r.errs, fmt.Errorf("%sVIRTUAL_IPS: %d groups of addresses from ID %d on exceed the maximum of %d in VRRP; set %[1]sVIP_GROUPS",
+		r.errs = append(r.errs, fmt.Errorf("%sVIRTUAL_IPS: %d groups of addresses, with IDs from %d, exceed the maximum VRRP ID of %d; combine addresses with %[1]sVIP_GROUPS",
 			prefix, len(s.groups()), s.FirstID, maxID))
 	}
 	return s, errors.Join(r.errs...)
@@ -96,7 +96,7 @@ func (r *reader) value(name string) (value string, set bool) {
 }
 
 func (r *reader) addError(name, value, want string) {
-	r.errs = append(r.errs, fmt.Errorf("%s%s: is %q, must be %s", prefix, name, value, want))
+	r.errs = append(r.errs, fmt.Errorf("%s%s is %q, must be %s", prefix, name, value, want))
 }
 
 func (r *reader) text(name, defaultValue string, pattern *regexp.Regexp, want string) string {

@@ -96,7 +96,7 @@ func TestPriorities(t *testing.T) {
 func TestInvalidVariables(t *testing.T) {
 	for variable, want := range map[string]string{
 		"VIRTUAL_IPS=":                      "set addresses",
-		"VIRTUAL_IPS=192.0.2.0-192.0.3.200": "457 groups of addresses from ID 1 on exceed the maximum of 255 in VRRP",
+		"VIRTUAL_IPS=192.0.2.0-192.0.3.200": "457 groups of addresses, with IDs from 1, exceed the maximum VRRP ID of 255",
 		"VRRP_ID_OFFSET=255":                "a number from 0 to 254",
 		"REPLICA_COUNT=0":                   "a number from 1",
 		"CONFIG_NAME=a b":                   "OPENSHIFT_HA_CONFIG_NAME",

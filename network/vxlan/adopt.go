@@ -77,7 +77,7 @@ func (p *programs) adopt() error {
 		}
 	}
 	if err := p.copyEntries(true); err != nil {
-		slog.Warn("open connections of pods with policies might end", "error", err)
+		slog.Warn("open connections of pods with network policies might be interrupted", "error", err)
 	}
 	now, err := uptime()
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *programs) copyConnections() {
 		p.isAged = false // copying can restore connections of removed pods
 	}
 	if err := p.copyEntries(false); err != nil {
-		slog.Warn("open connections of pods with policies might end", "error", err)
+		slog.Warn("open connections of pods with network policies might be interrupted", "error", err)
 	}
 }
 
@@ -132,7 +132,7 @@ func (p *programs) closeCopied() {
 // existing entries.
 func copyMap(own, former *ebpf.Map) error {
 	if own.KeySize() != former.KeySize() {
-		return fmt.Errorf("copy entries of eBPF map %s: the keys have another size", own)
+		return fmt.Errorf("copy entries of eBPF map %s: the keys have a different size", own)
 	}
 	var key, value []byte
 	entries := former.Iterate()

@@ -72,7 +72,7 @@ func (d Device) create() (link netlink.Link, isNew bool, err error) {
 	attributes.Name, attributes.MTU, attributes.HardwareAddr = d.Name, d.MTU, mac
 	if err := netlink.LinkAdd(&netlink.Vxlan{LinkAttrs: attributes, FlowBased: true, Port: d.Port}); err != nil {
 		if errors.Is(err, unix.EADDRINUSE) || errors.Is(err, unix.EEXIST) {
-			return nil, false, fmt.Errorf("create device %q: UDP port %d is in use, set networkConfig.vxlanPort in master-config.yaml: %w", d.Name, d.Port, err)
+			return nil, false, fmt.Errorf("create device %q: UDP port %d is in use: %w; set networkConfig.vxlanPort in master-config.yaml", d.Name, d.Port, err)
 		}
 		return nil, false, fmt.Errorf("create device %q: %w", d.Name, err)
 	}

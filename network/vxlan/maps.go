@@ -385,7 +385,7 @@ func set[K, V comparable](kernel *ebpf.Map, present, desired map[K]V, encodeKey 
 			continue
 		}
 		if err := kernel.Delete(encodeKey(key)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-			return fmt.Errorf("delete %v of eBPF map: %w", key, err)
+			return fmt.Errorf("delete %v from eBPF map: %w", key, err)
 		}
 		delete(present, key)
 	}

@@ -169,7 +169,7 @@ func checkSegment(device netlink.Link, mtu int) error {
 		}
 		for _, filter := range filters {
 			if !isSegmentFilter(filter) && filter.Attrs().Priority <= segmentPriority {
-				return fmt.Errorf("device %q has a tc filter with the priority %d: remove it, or give it a priority of at least %d",
+				return fmt.Errorf("device %q has a tc filter with the priority %d; remove it, or give it a priority of at least %d",
 					name, filter.Attrs().Priority, segmentPriority+1)
 			}
 		}
@@ -179,7 +179,7 @@ func checkSegment(device netlink.Link, mtu int) error {
 		case err != nil:
 			return fmt.Errorf("list tcx programs of device %q: %w", name, err)
 		case len(programs.Programs) > 0:
-			return fmt.Errorf("device %q has tcx programs: detach them (bpftool net show dev %[1]s lists them)", name)
+			return fmt.Errorf("device %q has tcx programs; detach them (bpftool net show dev %[1]s lists them)", name)
 		}
 	}
 	return nil

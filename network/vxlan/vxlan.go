@@ -182,7 +182,7 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 	}
 	t.device, t.peers = device, maps.Clone(peers)
 	if err := current.setSegments(t.peers, device.MTU); err != nil {
-		slog.Warn("connections on a network segment take the path through the network stack", "error", err)
+		slog.Warn("cannot connect pods directly on a network segment; connections use the kernel's network stack", "error", err)
 	}
 	if err := errors.Join(current.setPeers(t.peers), current.setReplicas(t.peers), t.refresh(current)); err != nil {
 		if t.programs == nil {
@@ -194,7 +194,7 @@ func (t *Tunnel) Ensure(device Device, peers map[netip.Prefix]Peer) error {
 	// programs are complete.
 	t.programs = current
 	if err := current.repairSegments(); err != nil {
-		slog.Warn("connections on a network segment take the path through the network stack", "error", err)
+		slog.Warn("cannot connect pods directly on a network segment; connections use the kernel's network stack", "error", err)
 		if err := current.setPeers(t.peers); err != nil {
 			return fmt.Errorf("set up VXLAN: %w", err)
 		}

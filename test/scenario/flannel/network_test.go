@@ -119,7 +119,7 @@ func checkMissingPlugin(t *testing.T, h hosts) {
 	for _, host := range h.Hosts {
 		host.WaitFor("status without a network plugin", func(ctx context.Context) error {
 			result := host.Slipway("status")
-			if !strings.Contains(result.Stdout, "has no CNI configuration, so pods get no network: install a network plugin on this host") {
+			if !strings.Contains(result.Stdout, "has no CNI configuration, so pods get no network; install a network plugin on this host") {
 				return fmt.Errorf("slipway status: exit code %d\n%s", result.Code, result.Stdout)
 			}
 			condition, err := h.Ready(ctx, host.Node)
