@@ -38,7 +38,7 @@ func (s *Server) ServeApprove(w http.ResponseWriter, r *http.Request) {
 	then := r.FormValue("then")
 	values, ok := parameterValues(then)
 	if !ok {
-		s.refuse(w, r, &refusal{Problem: token.Problem{Code: "invalid_request", Description: "the page does not belong to a request of a client"}})
+		s.refuse(w, r, &refusal{Problem: token.Problem{Code: "invalid_request", Description: "the page does not belong to a client's request"}})
 		return
 	}
 	user, err := s.Login.Authenticate(r)
@@ -103,11 +103,11 @@ func requestedScopes(scopes []string) (all []requestedScope) {
 		case scope.Info:
 			request.Description = "Who you are: your name and groups"
 		case scope.CheckAccess:
-			request.Description = "What you may do, without doing it"
+			request.Description = "Your permissions, without the right to use them"
 		case scope.ListProjects:
 			request.Description = "The list of your projects"
 		case scope.ListScopedProjects:
-			request.Description = "The list of those projects that the other permissions are for"
+			request.Description = "The list of the projects to which the other permissions apply"
 		default:
 			request = roleScope(name)
 		}

@@ -15,7 +15,7 @@ import (
 func (c *Client) Redirect(query string) (string, error) {
 	if query == "" {
 		if len(c.RedirectURIs) != 1 {
-			return "", errors.New("redirect_uri is missing, and the client does not have exactly one")
+			return "", errors.New("redirect_uri is missing, and the client does not have exactly one redirect URI")
 		}
 		return c.RedirectURIs[0], nil
 	}

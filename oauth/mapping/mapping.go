@@ -46,7 +46,7 @@ func Methods() []Method { return []Method{Claim, Lookup, Generate, Add} }
 // Reasons why an identity has no user.
 var (
 	// ErrLookup means that the identity is not mapped.
-	ErrLookup = errors.New("the identity is mapped to no user")
+	ErrLookup = errors.New("the identity is not mapped to a user")
 	// ErrClaim means that the user already has another identity.
 	ErrClaim = errors.New("the user name belongs to another identity")
 )

@@ -54,7 +54,7 @@ func New(custom Templates) (*Pages, error) {
 			return nil, fmt.Errorf("read template of page %q: %w", name, err)
 		}
 		if p.pages[name], err = template.New("layout.html").Parse(string(content)); err != nil {
-			return nil, fmt.Errorf("read template %q of page %q: %w", file, name, err)
+			return nil, fmt.Errorf("parse template %q of page %q: %w", file, name, err)
 		}
 	}
 	return p, nil

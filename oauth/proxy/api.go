@@ -119,7 +119,7 @@ func (a *api) authorizeURL(ctx context.Context) (*url.URL, error) {
 	}
 	endpoint, err := url.Parse(metadata.Endpoint)
 	if err != nil || endpoint.Host == "" {
-		return nil, fmt.Errorf("the API server names the OAuth server %q", metadata.Endpoint)
+		return nil, fmt.Errorf("the API server returns %q as the address of the OAuth server; it must be an absolute URL", metadata.Endpoint)
 	}
 	return endpoint, nil
 }

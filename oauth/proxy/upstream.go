@@ -27,7 +27,7 @@ func (s *Settings) addUpstream(text string) error {
 	}
 	upstream.Path = cmp.Or(upstream.Path, "/")
 	if slices.ContainsFunc(s.Upstreams, func(other *url.URL) bool { return other.Path == upstream.Path }) {
-		return fmt.Errorf("another upstream has the path %q: give each upstream its own path", upstream.Path)
+		return fmt.Errorf("another upstream has the path %q; give each upstream its own path", upstream.Path)
 	}
 	s.Upstreams = append(s.Upstreams, upstream)
 	slices.SortStableFunc(s.Upstreams, func(a, b *url.URL) int { return cmp.Compare(len(b.Path), len(a.Path)) })

@@ -38,10 +38,10 @@ func ReadSecrets(path string) ([]Secret, error) {
 	var file legacyv1.SessionSecrets
 	if err := yaml.UnmarshalStrict(content, &file); err != nil {
 		// The cause could contain a secret, so the message does not include it.
-		return nil, fmt.Errorf("read session secrets %q: it is not a SessionSecrets object", path)
+		return nil, fmt.Errorf("parse session secrets %q: it is not a SessionSecrets object", path)
 	}
 	if len(file.Secrets) == 0 {
-		return nil, fmt.Errorf("read session secrets %q: it contains none", path)
+		return nil, fmt.Errorf("read session secrets %q: it contains no secrets", path)
 	}
 	var secrets []Secret
 	for i, secret := range file.Secrets {

@@ -23,7 +23,7 @@ const GroupOAuth = "system:authenticated:oauth"
 // Reasons why an existing token is not valid.
 var (
 	ErrExpired  = errors.New("the token has expired")
-	ErrInactive = errors.New("the token was not used for too long")
+	ErrInactive = errors.New("the token has not been used for too long")
 	ErrNoUser   = errors.New("the token's user no longer exists")
 	ErrNoClient = errors.New("the service account that received the token no longer exists")
 )

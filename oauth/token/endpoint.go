@@ -52,7 +52,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// Read the parameters only from the form, not from the URL, because logs contain URLs.
 	if err := r.ParseForm(); err != nil || repeated(r.PostForm) {
-		write(w, http.StatusBadRequest, &Problem{"invalid_request", "the form cannot be read, or has a parameter twice"})
+		write(w, http.StatusBadRequest, &Problem{"invalid_request", "the form cannot be parsed, or contains a parameter twice"})
 		return
 	}
 	if problem := checkGrantType(r.PostForm.Get("grant_type")); problem != nil {

@@ -47,7 +47,7 @@ func read(path string) (table, error) {
 	}
 	t, err := parse(content)
 	if err != nil {
-		return table{}, fmt.Errorf("read htpasswd file %q: %w", path, err)
+		return table{}, fmt.Errorf("parse htpasswd file %q: %w", path, err)
 	}
 	return t, nil
 }

@@ -67,7 +67,7 @@ func (p *Provider) AuthenticatePassword(ctx context.Context,
 	case len(entries) == 0:
 		return nil, idp.ErrRefused
 	case len(entries) > 1:
-		return nil, fmt.Errorf("%d entries have the same %s as the user name; it must be unique", len(entries), p.UserAttribute)
+		return nil, fmt.Errorf("%d entries have the user name in attribute %s; the attribute must be unique", len(entries), p.UserAttribute)
 	}
 	entry := entries[0]
 	if err := conn.Conn.Bind(entry.DN, password); err != nil {

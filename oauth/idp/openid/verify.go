@@ -166,11 +166,11 @@ func decode(token string) (map[string]any, error) {
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
 	if err != nil {
-		return nil, errors.New("the ID token of the identity provider cannot be read")
+		return nil, errors.New("the ID token of the identity provider cannot be decoded")
 	}
 	var claims map[string]any
 	if err := json.Unmarshal(payload, &claims); err != nil || claims == nil {
-		return nil, errors.New("the ID token of the identity provider cannot be read")
+		return nil, errors.New("the ID token of the identity provider cannot be decoded")
 	}
 	return claims, nil
 }

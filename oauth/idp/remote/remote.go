@@ -114,7 +114,7 @@ func JSON(ctx context.Context, client *http.Client, request *http.Request,
 		return response, nil
 	}
 	if err := json.Unmarshal(content, result); err != nil {
-		return nil, fmt.Errorf("read response of %s: it is not JSON in the expected format", request.URL.Host)
+		return nil, fmt.Errorf("parse response of %s: it is not JSON in the expected format", request.URL.Host)
 	}
 	return response, nil
 }
