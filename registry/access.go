@@ -63,7 +63,7 @@ func (s *server) as(c caller) *rest.Config {
 }
 
 // errUnknown means that the API server rejects the caller's token.
-var errUnknown = fmt.Errorf("the token is not valid: log in again")
+var errUnknown = fmt.Errorf("the token is not valid; log in again")
 
 // authenticate returns an error if the API server rejects the caller's token.
 func (s *server) authenticate(ctx context.Context, c caller) error {

@@ -15,7 +15,7 @@ import (
 )
 
 // fullMessage is the error message that clients receive if the disk is full.
-const fullMessage = "the disk of the registry is full: free space there, for instance with oc adm prune images, and push again"
+const fullMessage = "the disk of the registry is full; free space there, for instance with oc adm prune images, and push again"
 
 // upload forwards an upload request to distribution. If the disk is full or failure returns an
 // error, it sends the error and removes the upload.

@@ -48,7 +48,7 @@ func (s *server) removeBlob(w http.ResponseWriter, r *http.Request) {
 		var promised bool
 		promised, err = s.promises.unless("", id, func() error { return storage.NewVacuum(r.Context(), store.driver).RemoveBlob(id.String()) })
 		if promised {
-			err = errcode.ErrorCodeUnavailable.WithMessage("a push uses the blob: try again when it has ended")
+			err = errcode.ErrorCodeUnavailable.WithMessage("a push is using the blob; try again when the push has ended")
 		}
 	}
 	if err != nil {

@@ -183,7 +183,7 @@ func (s *server) isLoop(r *http.Request) bool {
 }
 
 func leadsBack(t target, at source) errcode.Error {
-	return errcode.ErrorCodeDenied.WithMessage(fmt.Sprintf("image stream %q refers to %q, which leads back to the stream: import the image from its original registry", t.repository(), at.remote))
+	return errcode.ErrorCodeDenied.WithMessage(fmt.Sprintf("image stream %q refers to %q, which leads back to the stream; import the image from its original registry", t.repository(), at.remote))
 }
 
 // pullBlob serves a blob of one of a stream's images, regardless of where the blob is stored.

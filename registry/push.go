@@ -31,7 +31,7 @@ func (s *server) pushManifest(w http.ResponseWriter, r *http.Request, store *sto
 	defer account.Close()
 	manifest, err := io.ReadAll(account.Reader(http.MaxBytesReader(w, r.Body, maxManifest)))
 	if stderrors.Is(err, registryclient.ErrBusy) {
-		serveError(w, errcode.ErrorCodeTooManyRequests.WithMessage(fmt.Sprintf("the project %q pushes too many manifests at the same time: try again later", t.namespace)))
+		serveError(w, errcode.ErrorCodeTooManyRequests.WithMessage(fmt.Sprintf("the project %q pushes too many manifests at the same time; try again later", t.namespace)))
 		return
 	}
 	if err != nil {

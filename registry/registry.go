@@ -215,7 +215,7 @@ func (r *Registry) announce(ctx context.Context) {
 		if err == nil {
 			return
 		}
-		slog.Warn("cannot announce registry", "error", err, "retryAfter", retryInterval)
+		slog.Warn("cannot create the service and route of the registry", "error", err, "retryAfter", retryInterval)
 		select {
 		case <-ctx.Done():
 		case <-time.After(retryInterval):

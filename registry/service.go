@@ -32,11 +32,11 @@ const (
 func publish(ctx context.Context, config *rest.Config, ip net.IP, listen string) error {
 	_, text, err := net.SplitHostPort(listen)
 	if err != nil {
-		return fmt.Errorf("read registry address: %w", err)
+		return fmt.Errorf("parse registry address: %w", err)
 	}
 	port, err := strconv.ParseInt(text, 10, 32)
 	if err != nil {
-		return fmt.Errorf("read registry port: %w", err)
+		return fmt.Errorf("parse registry port: %w", err)
 	}
 	core, err := coreclient.NewForConfig(config)
 	if err != nil {

@@ -16,7 +16,7 @@ const (
 )
 
 // errBusy means that a client has too many active and waiting requests.
-var errBusy = errors.New("too many concurrent requests: try again later")
+var errBusy = errors.New("too many concurrent requests; try again later")
 
 // shares divides the slots for API server requests among clients.
 type shares struct {

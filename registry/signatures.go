@@ -39,7 +39,7 @@ const signatureVersion = 2
 func (s *server) serveSignatures(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, signaturesPath), "/")
 	if len(parts) != 4 || parts[2] != "signatures" {
-		serveError(w, errcode.ErrorCodeUnsupported.WithMessage("signatures are at "+signaturesPath+"<project>/<stream>/signatures/<digest>"))
+		serveError(w, errcode.ErrorCodeUnsupported.WithMessage("signatures are served at "+signaturesPath+"<project>/<stream>/signatures/<digest>"))
 		return
 	}
 	t := target{namespace: parts[0], stream: parts[1], reference: parts[3]}

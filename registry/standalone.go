@@ -42,7 +42,7 @@ func (*Standalone) Name() string { return "registry" }
 // Run serves requests until ctx is done.
 func (s *Standalone) Run(ctx context.Context, ready func()) error {
 	if s.Settings.HTTP.Addr == "" {
-		return errors.New("http.addr is missing: set the address to listen on, such as :5000")
+		return errors.New("http.addr is missing; set the address to listen on, such as :5000")
 	}
 	secured, err := s.tls()
 	if err != nil {
@@ -88,7 +88,7 @@ func risk(settings *configuration.Configuration) string {
 	certified := len(config.ClientCAs) > 0 && config.ClientAuth != configuration.ClientAuthVerifyClientCertIfGiven
 	switch {
 	case (kind == "" || kind == "none") && !certified:
-		return "every client can push and pull, because no users are configured: set auth.htpasswd or auth.token"
+		return "every client can push and pull, because no users are configured; set auth.htpasswd or auth.token"
 	case config.Certificate == "" && settings.HTTP.Net != "unix":
 		return "passwords and images are sent without encryption, unless a proxy terminates TLS: set http.tls"
 	}

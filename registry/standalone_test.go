@@ -39,7 +39,7 @@ func configured(t *testing.T, content string) (*configuration.Configuration, err
 func TestUnsupportedConfigurationsAreRejected(t *testing.T) {
 	for content, want := range map[string]string{
 		"version: 9.9": "version",
-		"version: 0.1\nstorage: {azure: {container: a}}":                                                         `storage "azure" is not supported: use filesystem or s3`,
+		"version: 0.1\nstorage: {azure: {container: a}}":                                                         `storage "azure" is not supported; use filesystem or s3`,
 		"version: 0.1\nstorage: {filesystem: {}}":                                                                "needs rootdirectory",
 		"version: 0.1\nstorage: {filesystem: {rootdirectory: /a}}\nauth: {silly: {realm: a}}":                    `auth "silly" is not supported`,
 		"version: 0.1\nstorage: {filesystem: {rootdirectory: /a}}\nauth: {htpasswd: {realm: a, path: /nowhere}}": "slipway htpasswd --file /nowhere set USER",

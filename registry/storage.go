@@ -79,10 +79,10 @@ func ReadConfiguration(path string) (*configuration.Configuration, error) {
 	defer file.Close()
 	settings, err := configuration.Parse(file)
 	if err != nil {
-		return nil, fmt.Errorf("read configuration of registry %q: %w", path, err)
+		return nil, fmt.Errorf("parse configuration of registry %q: %w", path, err)
 	}
 	if err := understood(settings); err != nil {
-		return nil, fmt.Errorf("read configuration of registry %q: %w", path, err)
+		return nil, fmt.Errorf("check configuration of registry %q: %w", path, err)
 	}
 	return settings, nil
 }
@@ -98,21 +98,21 @@ func understood(settings *configuration.Configuration) error {
 	}
 	kind := settings.Storage.Type()
 	inS3 := slices.Contains(s3.Names(), kind)
-	rejectIf(kind != "filesystem" && !inS3, "storage %q is not supported: use filesystem or s3", kind)
+	rejectIf(kind != "filesystem" && !inS3, "storage %q is not supported; use filesystem or s3", kind)
 	rejectIf(kind == "filesystem" && settings.Storage.Parameters()["rootdirectory"] == nil, "storage.filesystem needs rootdirectory")
 	if inS3 {
 		err := s3.Check(settings.Storage.Parameters())
 		rejectIf(err != nil, "%w", err)
 	}
 	http := settings.HTTP
-	rejectIf(http.TLS.LetsEncrypt.CacheFile != "", "http.tls.letsencrypt is not supported: set http.tls.certificate and http.tls.key")
+	rejectIf(http.TLS.LetsEncrypt.CacheFile != "", "http.tls.letsencrypt is not supported; set http.tls.certificate and http.tls.key")
 	rejectIf((http.TLS.Certificate == "") != (http.TLS.Key == ""), "http.tls.certificate and http.tls.key must be set together")
 	rejectIf(len(http.TLS.ClientCAs) > 0 && http.TLS.Certificate == "", "http.tls.clientcas needs http.tls.certificate and http.tls.key: clients send certificates only over TLS")
-	rejectIf(http.Debug.Addr != "", "http.debug is not supported: remove it")
-	rejectIf(http.Prefix != "" && http.Prefix != "/", "http.prefix is not supported: remove it")
-	rejectIf(http.H2C.Enabled, "http.h2c is not supported: remove it")
-	rejectIf(len(http.TLS.CipherSuites) > 0, "http.tls.ciphersuites is not supported: remove it, and Go's secure defaults are used")
-	rejectIf(settings.Proxy.RemoteURL != "", "proxy is not supported: image streams pull through")
+	rejectIf(http.Debug.Addr != "", "http.debug is not supported; remove it")
+	rejectIf(http.Prefix != "" && http.Prefix != "/", "http.prefix is not supported; remove it")
+	rejectIf(http.H2C.Enabled, "http.h2c is not supported; remove it")
+	rejectIf(len(http.TLS.CipherSuites) > 0, "http.tls.ciphersuites is not supported; remove it, and Go's secure defaults are used")
+	rejectIf(settings.Proxy.RemoteURL != "", "proxy is not supported; remove it, and use image streams, which pull images through from other registries")
 	switch kind := settings.Auth.Type(); kind {
 	case "", "none", "token":
 	case "htpasswd":
@@ -120,7 +120,7 @@ func understood(settings *configuration.Configuration) error {
 		_, err := os.Stat(path)
 		rejectIf(err != nil, "auth.htpasswd.path: %w; create it with: slipway htpasswd --file %s set USER", err, path)
 	default:
-		rejectIf(true, "auth %q is not supported: use htpasswd or token", kind)
+		rejectIf(true, "auth %q is not supported; use htpasswd or token", kind)
 	}
 	return errors.Join(problems...)
 }

@@ -128,7 +128,7 @@ func (s *store) smallBlob(ctx context.Context, name string, id digest.Digest,
 		return nil, err
 	}
 	if desc.Size > maximum {
-		return nil, fmt.Errorf("blob %q has %d bytes, and the limit is %d", id, desc.Size, maximum)
+		return nil, fmt.Errorf("blob %q has %d bytes, but the limit is %d", id, desc.Size, maximum)
 	}
 	return repository.Blobs(ctx).Get(ctx, id)
 }

@@ -78,7 +78,7 @@ func (u *usage) take(ctx context.Context, store *store, project string, bytes, q
 		p.bytes, p.countTime = count, time.Now()
 	}
 	if p.bytes+bytes > quota {
-		return &refusal{message: fmt.Sprintf("project %q has %s in the registry, and its quota is %s: remove tags and prune images, or ask an administrator of the cluster for a larger quota "+
+		return &refusal{message: fmt.Sprintf("project %q has %s in the registry, but its quota is %s; remove tags and prune images, or ask an administrator of the cluster for a larger quota "+
 			"(annotation %s of the namespace)", project, diskspace.Readable(p.bytes), diskspace.Readable(quota), QuotaAnnotation)}
 	}
 	p.bytes += bytes

@@ -52,7 +52,7 @@ func read(parameters map[string]any) (settings, error) {
 		set, ok := keys[key]
 		switch {
 		case !ok:
-			problems = append(problems, fmt.Errorf("%s is unknown: use %s", key, strings.Join(slices.Sorted(maps.Keys(keys)), ", ")))
+			problems = append(problems, fmt.Errorf("%s is unknown; use %s", key, strings.Join(slices.Sorted(maps.Keys(keys)), ", ")))
 		case value != nil:
 			if err := set(fmt.Sprint(value)); err != nil {
 				problems = append(problems, fmt.Errorf("%s %w", key, err))
@@ -105,14 +105,14 @@ func (s *settings) check() (problems []error) {
 		}
 	}
 	rejectIf(s.bucket == "", "bucket is missing")
-	rejectIf(s.region == "" && s.endpoint == "", "region is missing: name the region of the bucket, such as eu-west-1, or a regionendpoint")
-	rejectIf(s.region != "" && s.endpoint == "" && !isRegion(s.region), "region is unknown: correct it, or name its regionendpoint")
+	rejectIf(s.region == "" && s.endpoint == "", "region is missing; name the region of the bucket, such as eu-west-1, or a regionendpoint")
+	rejectIf(s.region != "" && s.endpoint == "" && !isRegion(s.region), "region is unknown; correct it, or name its regionendpoint")
 	rejectIf((s.accessKey == "") != (s.secretKey == ""), "accesskey and secretkey must be set together")
 	rejectIf(s.sessionToken != "" && s.accessKey == "", "sessiontoken needs accesskey and secretkey")
 	rejectIf(s.keyID != "" && !s.encrypt, "keyid needs encrypt: true")
 	rejectIf(!s.v4 && s.endpoint == "", "v4auth: false needs a regionendpoint: Amazon S3 accepts version 4 signatures only")
 	rejectIf(!s.v4 && s.accessKey == "", "v4auth: false needs accesskey and secretkey")
-	rejectIf(s.endpoint != "" && (s.fips || s.accelerate || s.dualStack), "usefipsendpoint, accelerate and usedualstack select an endpoint of Amazon: remove regionendpoint")
+	rejectIf(s.endpoint != "" && (s.fips || s.accelerate || s.dualStack), "usefipsendpoint, accelerate and usedualstack select an endpoint of Amazon; remove regionendpoint")
 	rejectIf(strings.Contains(s.endpoint, "://") && !bare(s.endpoint), "regionendpoint must be a URL without a path, such as https://s3.example.com")
 	rejectIf(s.redirect != "" && !bare(s.redirect), "redirectendpoint must be a URL without a path, such as https://images.example.com")
 	return problems
@@ -131,7 +131,7 @@ func text(target *string) func(string) error {
 func boolean(target *bool) func(string) error {
 	return func(value string) (err error) {
 		if *target, err = strconv.ParseBool(value); err != nil {
-			return fmt.Errorf("is %q: use true or false", value)
+			return fmt.Errorf("is %q; use true or false", value)
 		}
 		return nil
 	}
@@ -141,7 +141,7 @@ func number(target *int64, minimum, maximum int64) func(string) error {
 	return func(value string) (err error) {
 		*target, err = strconv.ParseInt(value, 10, 64)
 		if err != nil || *target < minimum || *target > maximum {
-			return fmt.Errorf("is %q: use a number from %d to %d", value, minimum, maximum)
+			return fmt.Errorf("is %q; use a number from %d to %d", value, minimum, maximum)
 		}
 		return nil
 	}
@@ -150,7 +150,7 @@ func number(target *int64, minimum, maximum int64) func(string) error {
 func choice(target *string, choices ...string) func(string) error {
 	return func(value string) error {
 		if !slices.Contains(choices, value) {
-			return fmt.Errorf("is %q: use one of %s", value, strings.Join(choices, ", "))
+			return fmt.Errorf("is %q; use one of %s", value, strings.Join(choices, ", "))
 		}
 		*target = value
 		return nil
