@@ -35,7 +35,7 @@ var columns = []column{
 	{17, "up", "bBS", "1 if up, otherwise 0"}, {21, "check_failures_total", "S", "Failed health checks"}, {24, "downtime_seconds_total", "S", "Seconds of downtime"},
 	{33, "current_session_rate", "FbS", "Sessions in the last second"}, {35, "max_session_rate", "FbS", "Maximum number of sessions in a second"},
 	{40, "http_responses_total", "FbS", "Responses by code"}, {43, "http_responses_total", "FbS", "Responses by code"},
-	{60, "http_average_response_latency_milliseconds", "bS", "Milliseconds of the last 1024 requests"},
+	{60, "http_average_response_latency_milliseconds", "bS", "Average response latency of the last 1024 requests in milliseconds"},
 }
 
 // collector exports HAProxy's statistics as metrics.

@@ -190,7 +190,7 @@ func (s *f5Session) write(ctx context.Context, changed changes) {
 func (s *f5Session) sync(ctx context.Context) error {
 	authority, err := s.serviceCA()
 	if err != nil {
-		slog.Error("cannot read service CAs; re-encrypt routes without their own authority are not served", "error", err)
+		slog.Error("cannot read service CAs; re-encrypt routes without their own certificate authority are not served", "error", err)
 	}
 	return s.appliance.Sync(ctx, f5.State{
 		Routes: s.builder.State(), Services: s.services, ServiceCA: authority, Nodes: s.nodes(), VXLANPort: s.vxlanPort(),

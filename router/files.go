@@ -72,7 +72,7 @@ func (s *session) checkServiceCA() {
 		_, err = certificate.Authorities(string(content))
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		slog.Error("cannot read service CAs; the previous ones stay in effect, or no pod of re-encrypt routes is trusted",
+		slog.Error("cannot read service CAs; re-encrypt routes use the previous ones, or trust no pod if there are none",
 			"path", s.ServiceCA, "error", err)
 	}
 }

@@ -138,7 +138,7 @@ func strong(certificate *x509.Certificate) error {
 	case x509.MD2WithRSA, x509.MD5WithRSA, x509.SHA1WithRSA, x509.DSAWithSHA1, x509.ECDSAWithSHA1:
 		// Clients do not verify the signature of a root certificate.
 		if !bytes.Equal(certificate.RawIssuer, certificate.RawSubject) {
-			return fmt.Errorf("it is signed with %s, which is not safe", certificate.SignatureAlgorithm)
+			return fmt.Errorf("it is signed with %s, which is insecure", certificate.SignatureAlgorithm)
 		}
 	}
 	return nil

@@ -33,12 +33,12 @@ func supported() []Variable {
 		{"ROUTER_DENIED_DOMAINS", "", "Domains whose hosts are not served", text()},
 		{"ROUTER_ALLOW_WILDCARD_ROUTES", "false", "Serve routes with the wildcard policy Subdomain", flag()},
 		{"ROUTER_DISABLE_NAMESPACE_OWNERSHIP_CHECK", "false", "Let several namespaces share a host", flag()},
-		{"ROUTER_SUBDOMAIN", "", "Host of routes without one, such as ${name}-${namespace}.apps.example.com", text()},
+		{"ROUTER_SUBDOMAIN", "", "Template for the host of routes without one, such as ${name}-${namespace}.apps.example.com", text()},
 		{"ROUTER_DOMAIN", "", "Domain for spec.subdomain of routes; the router of a node uses the cluster's", domain()},
 		{"ROUTER_OVERRIDE_HOSTNAME", "false", "Use ROUTER_SUBDOMAIN even for routes with a host", flag()},
 		{"ROUTER_SERVICE_NAME", "public", "The router's name in the status of routes", text()},
 		{"ROUTER_SERVICE_NAMESPACE", "", "The router's namespace", text()},
-		{"ROUTER_CANONICAL_HOSTNAME", "", "The router's own host in the status of routes", text()},
+		{"ROUTER_CANONICAL_HOSTNAME", "", "Canonical host name of the router in the status of routes", text()},
 		{"EXTENDED_VALIDATION", "true", "Reject routes whose certificates are malformed", flag()},
 	}
 }
@@ -51,8 +51,8 @@ func certificates() []Variable {
 		{"ROUTER_CIPHERS", "intermediate", "Ciphers: modern, intermediate, old, or a list as openssl ciphers prints it", letters("modern, intermediate, old, or names of ciphers, separated by colons", alphanumeric+":-_+!@=")},
 		{"ROUTER_STRICT_SNI", "false", "Reject TLS for hosts without their own certificate", flag()},
 		{"ROUTER_MUTUAL_TLS_AUTH", "none", "Request certificates from clients", oneOf("none", "optional", "required")},
-		{"ROUTER_MUTUAL_TLS_AUTH_CA", "", "File of the authorities of clients' certificates", text()},
-		{"ROUTER_MUTUAL_TLS_AUTH_CRL", "", "File of revoked certificates of clients", text()},
+		{"ROUTER_MUTUAL_TLS_AUTH_CA", "", "File with the certificate authorities for clients' certificates", text()},
+		{"ROUTER_MUTUAL_TLS_AUTH_CRL", "", "File with the certificate revocation list for clients' certificates", text()},
 		{"ROUTER_MUTUAL_TLS_AUTH_FILTER", "", "Regular expression for the subject of clients' certificates", text()},
 		{"ROUTER_ENABLE_HTTP2", "false", "Enable HTTP/2 for hosts with their own certificate", flag()},
 	}
@@ -79,7 +79,7 @@ func balancing() []Variable {
 	return []Variable{
 		{"ROUTER_LOAD_BALANCE_ALGORITHM", "", "Load balancing of HTTP routes; leastconn by default", scheme},
 		{"ROUTER_TCP_BALANCE_SCHEME", "", "Load balancing of passthrough routes; source by default, roundrobin for several services", scheme},
-		{"ROUTER_BACKEND_PROCESS_ENDPOINTS", "", "Order of endpoints: shuffle, or fixed", oneOf("shuffle")},
+		{"ROUTER_BACKEND_PROCESS_ENDPOINTS", "", "Set shuffle for a random order of endpoints", oneOf("shuffle")},
 		{"ROUTER_COOKIE_NAME", "", "Name of the cookie for session affinity", letters("of letters, digits, _ and -", alphanumeric+"_-")},
 		{"ROUTER_ENABLE_COMPRESSION", "false", "Compress responses", flag()},
 		{"ROUTER_COMPRESSION_MIME", "text/html text/plain text/css", "MIME types to compress", letters("types such as text/html, separated by spaces", alphanumeric+"/+-._ ")},
@@ -88,14 +88,14 @@ func balancing() []Variable {
 
 func observing() []Variable {
 	return []Variable{
-		{"ROUTER_LISTEN_ADDR", "0.0.0.0:1936", "Address of metrics, statistics and health", address()},
+		{"ROUTER_LISTEN_ADDR", "0.0.0.0:1936", "Address that serves metrics, statistics and health checks", address()},
 		{"ROUTER_METRICS_TYPE", "haproxy", "Metrics in the format of Prometheus", oneOf("haproxy", "none")},
 		{"ROUTER_METRICS_HAPROXY_SERVER_THRESHOLD", "500", "Number of servers above which only backends have metrics", number(0, 1_000_000)},
 		{"ROUTER_METRICS_HAPROXY_EXPORTED", "2,4,5,7,8,9,13,14,17,21,24,33,35,40,43,60", "Columns of HAProxy's statistics to export", letters("numbers, separated by commas", "0123456789, ")},
 		{"ROUTER_METRICS_HAPROXY_BASE_SCRAPE_INTERVAL", "5s", "Interval between reads of HAProxy's statistics", duration()},
-		{"ROUTER_METRICS_TLS_CERT_FILE", "", "File of the certificate for TLS at ROUTER_LISTEN_ADDR", text()},
-		{"ROUTER_METRICS_TLS_KEY_FILE", "", "File of the key of that certificate", text()},
-		{"STATS_PORT", "", "Port of HAProxy's page of statistics", port()},
+		{"ROUTER_METRICS_TLS_CERT_FILE", "", "File with the TLS certificate for ROUTER_LISTEN_ADDR", text()},
+		{"ROUTER_METRICS_TLS_KEY_FILE", "", "File with the key of the TLS certificate for ROUTER_LISTEN_ADDR", text()},
+		{"STATS_PORT", "", "Port of HAProxy's statistics page", port()},
 		{"STATS_USERNAME", "", "User of the statistics", text()},
 		{"STATS_PASSWORD", "", "Password of the statistics", text()},
 		{"ROUTER_SYSLOG_ADDRESS", "", "Address of the log; by default, nothing is logged", letters("an address such as 127.0.0.1:514 or the path of a socket", alphanumeric+".:/-_[]@")},
@@ -106,17 +106,17 @@ func observing() []Variable {
 
 func timeouts() []Variable {
 	return []Variable{
-		{"ROUTER_BACKEND_CHECK_INTERVAL", "5000ms", "Time between checks of a server", duration()},
-		{"ROUTER_CLIENT_FIN_TIMEOUT", "1s", "Time for a client to close", duration()},
-		{"ROUTER_DEFAULT_CLIENT_TIMEOUT", "30s", "Time for a client to send or receive data", duration()},
-		{"ROUTER_DEFAULT_CONNECT_TIMEOUT", "5s", "Time for a connection to a server", duration()},
-		{"ROUTER_DEFAULT_SERVER_FIN_TIMEOUT", "1s", "Time for a server to close", duration()},
-		{"ROUTER_DEFAULT_SERVER_TIMEOUT", "30s", "Time for a server to send or receive data", duration()},
+		{"ROUTER_BACKEND_CHECK_INTERVAL", "5000ms", "Interval between health checks of a server", duration()},
+		{"ROUTER_CLIENT_FIN_TIMEOUT", "1s", "Timeout for a client to close its connection", duration()},
+		{"ROUTER_DEFAULT_CLIENT_TIMEOUT", "30s", "Timeout for a client to send or receive data", duration()},
+		{"ROUTER_DEFAULT_CONNECT_TIMEOUT", "5s", "Timeout for connecting to a server", duration()},
+		{"ROUTER_DEFAULT_SERVER_FIN_TIMEOUT", "1s", "Timeout for a server to close its connection", duration()},
+		{"ROUTER_DEFAULT_SERVER_TIMEOUT", "30s", "Timeout for a server to send or receive data", duration()},
 		{"ROUTER_DEFAULT_TUNNEL_TIMEOUT", "1h", "Maximum idle time of TCP connections and WebSockets", duration()},
-		{"ROUTER_SLOWLORIS_HTTP_KEEPALIVE", "300s", "Time until the next request of a client", duration()},
-		{"ROUTER_SLOWLORIS_TIMEOUT", "10s", "Time for the head of a request", duration()},
+		{"ROUTER_SLOWLORIS_HTTP_KEEPALIVE", "300s", "Timeout for the next request on an open connection", duration()},
+		{"ROUTER_SLOWLORIS_TIMEOUT", "10s", "Timeout for the headers of a request", duration()},
 		{"ROUTER_GRACEFUL_SHUTDOWN_DELAY", "", "Time for which a stopping router still serves requests, but reports that it is not ready", duration()},
 		{"RELOAD_INTERVAL", "5s", "Minimum time between two reloads", duration()},
-		{"ROUTER_METRICS_HAPROXY_TIMEOUT", "5s", "Time for HAProxy to send its statistics", duration()},
+		{"ROUTER_METRICS_HAPROXY_TIMEOUT", "5s", "Timeout for HAProxy to send its statistics", duration()},
 	}
 }

@@ -123,7 +123,7 @@ func readSSH(path, knownHosts, user string, insecure bool) (*ssh.ClientConfig, e
 	}
 	key, err := ssh.ParsePrivateKey(content)
 	if err != nil {
-		return nil, fmt.Errorf("read %sPRIVKEY %q: %w", prefix, path, err)
+		return nil, fmt.Errorf("parse %sPRIVKEY %q: %w", prefix, path, err)
 	}
 	config := &ssh.ClientConfig{User: user, Auth: []ssh.AuthMethod{ssh.PublicKeys(key)}, Timeout: requestTimeout}
 	switch {

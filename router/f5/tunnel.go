@@ -19,7 +19,7 @@ const (
 // pods in all projects.
 func (a *Appliance) readTunnel(ctx context.Context, records *objects[string]) error {
 	if err := a.ensureTunnel(ctx); err != nil {
-		return fmt.Errorf("native integration, which needs the license sdn-services on the appliance: %w", err)
+		return fmt.Errorf("set up native integration: %w; the appliance needs the license sdn-services", err)
 	}
 	*records = objects[string]{
 		collection: "net/fdb/tunnel/" + escape(a.config.Partition+"/"+tunnelName) + "/records",

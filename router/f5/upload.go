@@ -70,7 +70,7 @@ func (a *Appliance) run(ctx context.Context, command string, input []byte) error
 	defer session.Close()
 	session.Stdin = bytes.NewReader(input)
 	if output, err := session.CombinedOutput(command); err != nil {
-		return fmt.Errorf("run command over SSH, for which the user needs access to the advanced shell: %w: %.200s", err, output)
+		return fmt.Errorf("run command over SSH: %w: %.200s; the user needs access to the advanced shell", err, output)
 	}
 	return nil
 }

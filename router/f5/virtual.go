@@ -42,7 +42,7 @@ func (a *Appliance) readVirtual(ctx context.Context, path string) (*virtual, err
 	v := &virtual{}
 	err := a.client.get(ctx, "ltm/virtual/"+escape(path)+"?expandSubcollections=true", v)
 	if is(err, http.StatusNotFound) {
-		return nil, fmt.Errorf("the appliance has no virtual server %q: create it, or name another one with %[2]sHTTP_VSERVER and %[2]sHTTPS_VSERVER", path, prefix)
+		return nil, fmt.Errorf("the appliance has no virtual server %q; create it, or name another one with %[2]sHTTP_VSERVER and %[2]sHTTPS_VSERVER", path, prefix)
 	}
 	return v, err
 }
@@ -108,7 +108,7 @@ func (a *Appliance) ensurePolicy(ctx context.Context, v *virtual, server, policy
 	}
 	err := a.client.call(ctx, http.MethodPost, "ltm/virtual/"+escape(server)+"/policies", map[string]any{"name": full}, nil)
 	if err != nil {
-		return fmt.Errorf("attach policy to virtual server %q, which needs the profile http: %w", server, err)
+		return fmt.Errorf("attach policy to virtual server %q: %w; the virtual server needs the profile http", server, err)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func (w *Writer) custom(file string, state *model.State, bind bool, config *Conf
 	functions := w.templateFunctions(state, config.Certificates)
 	parsed, err := template.New(filepath.Base(file)).Funcs(functions).Parse(string(content))
 	if err != nil {
-		return fmt.Errorf("read TEMPLATE_FILE %q: %w", file, err)
+		return fmt.Errorf("parse TEMPLATE_FILE %q: %w", file, err)
 	}
 	aliases := make(map[model.ServiceAliasConfigKey]model.ServiceAliasConfig, len(state.Aliases))
 	for key, alias := range state.Aliases {

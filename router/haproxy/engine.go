@@ -153,7 +153,7 @@ func (e *Engine) interval(former int) time.Duration {
 func (e *Engine) endOldest(now *running) {
 	now.former = slices.DeleteFunc(now.former, func(p *process) bool { return !p.alive() })
 	if extra := len(now.former) - cmp.Or(e.MaxFormer, 32); extra > 0 {
-		slog.Warn("too many previous HAProxy processes; the oldest ones end with their connections", "count", extra)
+		slog.Warn("too many previous HAProxy processes; stopping the oldest ones, which closes their connections", "count", extra)
 		stopAll(now.former[:extra], 0)
 		now.former = slices.Delete(now.former, 0, extra)
 	}

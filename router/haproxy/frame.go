@@ -45,7 +45,7 @@ func (w *Writer) frame(bind bool) (string, error) {
 	}
 	parsed, err := template.New("frame").Funcs(functions(s)).Parse(frameTemplate)
 	if err != nil {
-		return "", fmt.Errorf("read template: %w", err)
+		return "", fmt.Errorf("parse template: %w", err)
 	}
 	var text bytes.Buffer
 	if err := parsed.Execute(&text, data); err != nil {

@@ -38,7 +38,7 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 	// working directory. The modes of the sockets control access.
 	for _, dir := range []string{e.Dir, filepath.Join(e.Dir, "run")} {
 		if err := makeSearchable(dir); err != nil {
-			return fmt.Errorf("let HAProxy's user search the directory of the router: %w", err)
+			return fmt.Errorf("make router directory searchable for HAProxy's user: %w", err)
 		}
 	}
 	now, err := e.begin()
@@ -75,7 +75,7 @@ func (e *Engine) Run(ctx context.Context, ready func()) error {
 			}
 		case <-ended:
 			if now.reload == nil { // otherwise, the next process might have taken over
-				slog.Error("HAProxy ended and is restarted", "error", now.process.ending(),
+				slog.Error("HAProxy ended; restarting it", "error", now.process.ending(),
 					"output", now.process.output.String())
 			}
 			now.process, now.served = nil, nil

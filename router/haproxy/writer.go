@@ -213,7 +213,7 @@ func (w *Writer) shape(alias *model.ServiceAliasConfig) (string, error) {
 	if w.backend == nil {
 		parsed, err := template.New("backend").Funcs(functions(w.Settings)).Parse(backendTemplate)
 		if err != nil {
-			return "", fmt.Errorf("read template: %w", err)
+			return "", fmt.Errorf("parse template: %w", err)
 		}
 		w.backend = parsed
 	}
@@ -255,7 +255,7 @@ func certificates(key model.ServiceAliasConfigKey,
 	}
 	if pods := alias.Certificates[alias.Host+"_pod"]; pods.Contents != "" {
 		if files[authoritiesFile(key)], err = certificate.Authorities(pods.Contents); err != nil {
-			return nil, fmt.Errorf("read destination certificate of route %q: %w", key, err)
+			return nil, fmt.Errorf("parse destination certificate of route %q: %w", key, err)
 		}
 	}
 	return files, nil
@@ -277,7 +277,7 @@ func (w *Writer) serviceCA() ([]byte, error) {
 		w.trusted = content
 	} else if w.trusted == nil {
 		if w.trusted, err = certificate.Nobody(); err != nil {
-			return nil, fmt.Errorf("replace service CAs, which cannot be read: %w", err)
+			return nil, fmt.Errorf("create a substitute for the service CAs, which cannot be read: %w", err)
 		}
 	}
 	return w.trusted, nil

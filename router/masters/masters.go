@@ -69,7 +69,7 @@ func ParseServer(text string) (Server, error) {
 	}
 	s := Server{Name: name, Address: net.JoinHostPort(host, port)}
 	if err := s.check(); err != nil {
-		return Server{}, fmt.Errorf("read master %q: %w; use NAME=HOST:PORT", text, err)
+		return Server{}, fmt.Errorf("parse master %q: %w; use NAME=HOST:PORT", text, err)
 	}
 	return s, nil
 }
@@ -139,7 +139,7 @@ func (c Config) parts() (frame, backend string, err error) {
 	}
 	parsed, err := template.New("haproxy.cfg").Funcs(template.FuncMap{"options": func() string { return checkOptions }}).Parse(configuration)
 	if err != nil {
-		return "", "", fmt.Errorf("read template: %w", err)
+		return "", "", fmt.Errorf("parse template: %w", err)
 	}
 	var texts [2]strings.Builder
 	for i, name := range []string{"frame", "backend"} {

@@ -66,7 +66,7 @@ func (p *Proxy) Set(servers []Server) error {
 	for _, s := range servers {
 		host, port, err := net.SplitHostPort(s.Address)
 		if err != nil {
-			return fmt.Errorf("read address of master %q: %w", s.Name, err)
+			return fmt.Errorf("parse address of master %q: %w", s.Name, err)
 		}
 		backend.Servers = append(backend.Servers, haproxy.Server{
 			Name: s.Name, IP: host, Port: port, Weight: 1, Options: checkOptions, Checked: true,
