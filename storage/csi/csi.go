@@ -294,7 +294,7 @@ func (t *term) session(ctx context.Context, d *driver.Driver, description *drive
 	defer group.Wait()
 	defer cancel()
 	if len(loops) == 0 {
-		slog.Warn("CSI driver supports no feature of the controller", "driver", description.Name)
+		slog.Warn("CSI driver supports none of the controller's features", "driver", description.Name)
 		<-ctx.Done()
 		return nil
 	}

@@ -36,7 +36,7 @@ func LastFailure(keepDir, driver string) (Failure, error) {
 		return Failure{}, fmt.Errorf("read last failure of FlexVolume driver %q: %w", driver, err)
 	}
 	if err := json.Unmarshal(content, &last); err != nil {
-		return Failure{}, fmt.Errorf("read last failure of FlexVolume driver %q: %w", driver, err)
+		return Failure{}, fmt.Errorf("parse last failure of FlexVolume driver %q: %w", driver, err)
 	}
 	return last, nil
 }

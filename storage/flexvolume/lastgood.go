@@ -52,7 +52,7 @@ func (r *Registry) saveLastGood(driver *Driver) error {
 	}
 	description, err := json.Marshal(lastGood{driver.version, driver.caps})
 	if err != nil {
-		return fmt.Errorf("describe copy: %w", err)
+		return fmt.Errorf("encode description of copy: %w", err)
 	}
 	// Remove the description first and write it last, so that it never describes a different
 	// version.
@@ -63,7 +63,7 @@ func (r *Registry) saveLastGood(driver *Driver) error {
 		return fmt.Errorf("replace copy: %w", err)
 	}
 	if err := atomicfile.Write(filepath.Join(dir, lastGoodFile), description, 0o600); err != nil {
-		return fmt.Errorf("describe copy: %w", err)
+		return fmt.Errorf("write description of copy: %w", err)
 	}
 	return nil
 }

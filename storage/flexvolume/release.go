@@ -63,7 +63,7 @@ func release(ctx context.Context, dir, driver string, undo func(context.Context)
 	_ = os.Remove(dir)
 	how := "was unmounted without the driver"
 	if lazy {
-		how = "was detached lazily: its file system ends with the last process that uses it"
+		how = "was detached lazily: its file system stays mounted until the last process that uses it ends"
 	}
 	return fmt.Sprintf("%v; %s %s. Other resources that the driver %q created, such as a device, can remain on the host; remove them with its tools",
 		failure, dir, how, driver), nil

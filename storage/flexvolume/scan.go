@@ -77,7 +77,7 @@ func examine(pluginDir, directory string) *driverFile {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &driverFile{missing: true, err: fmt.Errorf("find executable of FlexVolume driver %q: %s does not exist; "+
-			"its name must be the driver's", name, path)}
+			"the executable must have the name of the driver", name, path)}
 	case err != nil:
 		return &driverFile{err: fmt.Errorf("find executable of FlexVolume driver %q: %w", name, err)}
 	case !info.Mode().IsRegular():

@@ -56,7 +56,7 @@ func (d *Driver) publishCache(ctx context.Context, request *csi.NodePublishVolum
 	namespace, name := attributes[namespaceKey], attributes[CacheKey]
 	delete(attributes, CacheKey)
 	if namespace == "" || capability.GetBlock() != nil || request.GetReadonly() {
-		return status.Error(codes.InvalidArgument, "a cache must be a mounted, writable volume of a pod with a namespace")
+		return status.Error(codes.InvalidArgument, "a cache needs the namespace of its pod, and must be neither read-only nor a block device")
 	}
 	content, err := contentOf([]*csi.VolumeCapability{capability})
 	if err != nil {

@@ -71,7 +71,7 @@ func (d *Driver) checkCapacity(size int64) error {
 		return err
 	}
 	if size > available {
-		return status.Errorf(codes.ResourceExhausted, "%d bytes are requested and %d are available for volumes on node %q, after its reserve and the capacity that other volumes have committed",
+		return status.Errorf(codes.ResourceExhausted, "%d bytes are requested, but only %d are available for volumes on node %q, after subtracting its reserve and the capacity committed to other volumes",
 			size, max(available, 0), d.Node)
 	}
 	return nil

@@ -75,7 +75,7 @@ func ephemeralParameters(attributes map[string]string, content filesystem.Type) 
 	r := &csi.CapacityRange{}
 	if hasSize {
 		if r.RequiredBytes, err = parseSize(text); err != nil {
-			return 0, "", status.Errorf(codes.InvalidArgument, "volume attribute %s is %q: write a size such as 100Mi", sizeKey, text)
+			return 0, "", status.Errorf(codes.InvalidArgument, "volume attribute %s is %q; write a size such as 100Mi", sizeKey, text)
 		}
 	}
 	size, err = sizeIn(r, content.MinSize())

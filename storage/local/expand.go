@@ -109,7 +109,7 @@ func (d *Driver) NodeExpandVolume(_ context.Context, request *csi.NodeExpandVolu
 	if dir := mountPoint(mounts); dir != "" && v.Filesystem != "" {
 		err := filesystem.Grow(v.Filesystem, dir, device)
 		if errors.Is(err, filesystem.ErrMounted) {
-			return nil, status.Errorf(codes.FailedPrecondition, "%v: it grows when the volume is staged next, so stop the pods that use it", err)
+			return nil, status.Errorf(codes.FailedPrecondition, "%v; the file system grows when the volume is staged again, so stop the pods that use it", err)
 		}
 		if err != nil {
 			return nil, err

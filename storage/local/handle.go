@@ -26,7 +26,7 @@ func (d *Driver) localFile(handle string) (file string, err error) {
 		return "", nil
 	}
 	if node != d.Node {
-		return "", status.Errorf(codes.FailedPrecondition, "%q is on node %q, this is node %q", handle, node, d.Node)
+		return "", status.Errorf(codes.FailedPrecondition, "%q is on node %q, but this is node %q", handle, node, d.Node)
 	}
 	return file, nil
 }

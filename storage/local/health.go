@@ -58,7 +58,7 @@ func (d *Driver) diagnoseMounts(path string) ([]healthIssue, error) {
 	for _, m := range mounts {
 		if isShutDown(m) {
 			return []healthIssue{{csi.VolumeHealthErrorType_INACCESSIBLE, "FilesystemError", fmt.Sprintf(
-				"the kernel shut down the file system on %s because of an error: see the kernel log, and stop the pods so that the file system is checked", device)}}, nil
+				"the kernel shut down the file system on %s because of an error; see the kernel log, and stop the pods so that the file system is checked", device)}}, nil
 		}
 	}
 	return nil, nil
@@ -151,7 +151,7 @@ func (d *Driver) NodeGetStorageHealth(context.Context, *csi.NodeGetStorageHealth
 	if available < 0 {
 		response.BackendHealth = append(response.BackendHealth, &csi.NodeGetStorageHealthResponse_StorageBackendHealth{
 			Status: csi.StorageHealthErrorType_STORAGE_DEGRADED, Reason: "DiskShort",
-			Message: fmt.Sprintf("the disk of %q lacks %d bytes that volumes have committed: free some space", d.volumes.dir, -available),
+			Message: fmt.Sprintf("the disk of %q lacks %d bytes of the capacity committed to volumes; free some space", d.volumes.dir, -available),
 		})
 	}
 	return response, nil

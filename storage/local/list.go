@@ -24,7 +24,7 @@ func page(names []string, token string, limit int32) (part []string, next string
 	if token != "" {
 		previous, ok := strings.CutPrefix(token, tokenPrefix)
 		if !ok {
-			return nil, "", status.Errorf(codes.Aborted, "starting token %q is not from this driver: start again without a token", token)
+			return nil, "", status.Errorf(codes.Aborted, "starting token %q is not from this driver; start again without a token", token)
 		}
 		i, exact := slices.BinarySearch(names, previous)
 		if exact {

@@ -32,7 +32,7 @@ func (d *Driver) withQuiesced(file string, f func() error) error {
 	}
 	if len(mounts) > 0 && !d.sharesBlocks {
 		return status.Errorf(codes.FailedPrecondition,
-			"volume %q is in use as a raw block device, and the file system of %q cannot copy it atomically: stop the pods that use it, or put local volumes on xfs or btrfs",
+			"volume %q is in use as a raw block device, and the file system of %q cannot copy it atomically; stop the pods that use it, or put local volumes on xfs or btrfs",
 			d.handle(file), d.volumes.dir)
 	}
 	if err := device.Sync(); err != nil {

@@ -47,7 +47,7 @@ func contentOf(caps []*csi.VolumeCapability) (filesystem.Type, error) {
 				t = filesystem.Ext4
 			}
 			if !t.Supported() {
-				return "", status.Errorf(codes.InvalidArgument, "file system %q is not supported: use one of %v", t, filesystem.Types())
+				return "", status.Errorf(codes.InvalidArgument, "file system %q is not supported; use one of %v", t, filesystem.Types())
 			}
 			contents[t] = true
 		default:
@@ -103,7 +103,7 @@ func sizeIn(r *csi.CapacityRange, minimum int64) (int64, error) {
 			return size, nil
 		}
 	}
-	return 0, status.Errorf(codes.OutOfRange, "no valid size: at least %d bytes, at most %d, a multiple of %d", minSize, limit, block)
+	return 0, status.Errorf(codes.OutOfRange, "no size of at least %d and at most %d bytes is a multiple of %d", minSize, limit, block)
 }
 
 func roundUp(n, step int64) int64 {

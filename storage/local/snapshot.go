@@ -119,7 +119,7 @@ func (d *Driver) DeleteSnapshot(_ context.Context, request *csi.DeleteSnapshotRe
 		return &csi.DeleteSnapshotResponse{}, nil
 	}
 	if s.Group != "" {
-		return nil, status.Errorf(codes.FailedPrecondition, "snapshot %q belongs to group %q: delete the group", request.GetSnapshotId(), s.Group)
+		return nil, status.Errorf(codes.FailedPrecondition, "snapshot %q belongs to group %q; delete the group", request.GetSnapshotId(), s.Group)
 	}
 	if s.State == stateReady {
 		s.State = stateDeleting

@@ -36,11 +36,11 @@ func TestCapacityExcludesCommittedSpace(t *testing.T) {
 		t.Errorf("a half-written volume of 512 MiB reduces the capacity by %d", got)
 	}
 	_, err := n.CreateVolume(context.Background(), request("too-much", full-500, mounted("ext4")))
-	checkError(t, err, codes.ResourceExhausted, "that other volumes have committed")
+	checkError(t, err, codes.ResourceExhausted, "committed to other volumes")
 	_, err = n.ControllerExpandVolume(context.Background(), &csi.ControllerExpandVolumeRequest{
 		VolumeId: handle, CapacityRange: &csi.CapacityRange{RequiredBytes: 8 << 30},
 	})
-	checkError(t, err, codes.ResourceExhausted, "that other volumes have committed")
+	checkError(t, err, codes.ResourceExhausted, "committed to other volumes")
 	// The snapshot shares 256 MiB with the volume until the blocks are overwritten.
 	n.snapshot("one", handle)
 	if got := full - capacity(); got < 760 || got > 790 {
@@ -56,7 +56,7 @@ func TestOvercommit(t *testing.T) {
 	n := start(t, onXFS(t), func(d *local.Driver) { d.Overcommit = 10 })
 	n.create(request("large", 20<<10, mounted("ext4")))
 	_, err := n.CreateVolume(context.Background(), request("larger", 20<<10, mounted("ext4")))
-	checkError(t, err, codes.ResourceExhausted, "have committed")
+	checkError(t, err, codes.ResourceExhausted, "committed to other volumes")
 }
 
 func TestCorruptRecordAffectsOnlyItsVolume(t *testing.T) {

@@ -217,7 +217,7 @@ func (s store[R]) checkOrphans() error {
 	images, err := filepath.Glob(filepath.Join(s.dir, "*.img"))
 	for _, path := range images {
 		if _, statErr := os.Stat(s.record(strings.TrimSuffix(filepath.Base(path), ".img"))); errors.Is(statErr, fs.ErrNotExist) {
-			err = errors.Join(err, fmt.Errorf("image %q has no record: restore the record from a backup, or delete the image", path))
+			err = errors.Join(err, fmt.Errorf("image %q has no record; restore the record from a backup, or delete the image", path))
 		}
 	}
 	return err

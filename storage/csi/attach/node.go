@@ -28,7 +28,7 @@ func (a *attacher) nodeID(nodeName string) (string, error) {
 	}
 	node, err := a.nodes.Get(nodeName)
 	if err != nil {
-		return "", fmt.Errorf("find ID of node %q for CSI driver %q: no CSINode contains it, and: %w", nodeName, a.name, err)
+		return "", fmt.Errorf("find ID of node %q for CSI driver %q: no CSINode contains it, and the Node cannot be read: %w", nodeName, a.name, err)
 	}
 	return a.annotatedID(nodeName, node.Annotations[oldNodeIDAnnotation])
 }
@@ -37,7 +37,7 @@ func (a *attacher) annotatedID(nodeName, text string) (string, error) {
 	ids := map[string]string{}
 	if text != "" {
 		if err := json.Unmarshal([]byte(text), &ids); err != nil {
-			return "", fmt.Errorf("read annotation %s of node %q: %w", oldNodeIDAnnotation, nodeName, err)
+			return "", fmt.Errorf("parse annotation %s of node %q: %w", oldNodeIDAnnotation, nodeName, err)
 		}
 	}
 	if id := ids[a.name]; id != "" {

@@ -128,13 +128,13 @@ func (plan *plan) check(volume *csi.Volume) error {
 	size, limits := volume.GetCapacityBytes(), plan.request.GetCapacityRange()
 	switch {
 	case volume.GetVolumeId() == "":
-		return errors.New("use response to CreateVolume: the volume has no ID")
+		return errors.New("check response to CreateVolume: the volume has no ID")
 	case size != 0 && size < limits.GetRequiredBytes():
-		return fmt.Errorf("use response to CreateVolume: the volume has %d bytes, less than the requested %d", size, limits.GetRequiredBytes())
+		return fmt.Errorf("check response to CreateVolume: the volume has %d bytes, less than the requested %d", size, limits.GetRequiredBytes())
 	case size != 0 && limits.GetLimitBytes() != 0 && size > limits.GetLimitBytes():
-		return fmt.Errorf("use response to CreateVolume: the volume has %d bytes, more than the limit of %d", size, limits.GetLimitBytes())
+		return fmt.Errorf("check response to CreateVolume: the volume has %d bytes, more than the limit of %d", size, limits.GetLimitBytes())
 	case plan.request.GetVolumeContentSource() != nil && volume.GetContentSource() == nil:
-		return errors.New("use response to CreateVolume: the driver created an empty volume instead of a copy of the data source")
+		return errors.New("check response to CreateVolume: the driver created an empty volume instead of a copy of the data source")
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (p *provisioner) persistentVolume(plan *plan, volume *csi.Volume) (*corev1.
 		pv.Spec.NodeAffinity = topology.NodeAffinity(volume.GetAccessibleTopology())
 	}
 	if p.Node != "" && pv.Spec.NodeAffinity == nil {
-		return nil, errors.New("use response to CreateVolume: the driver serves one node and did not report that the volume is on it")
+		return nil, errors.New("check response to CreateVolume: the driver serves one node and did not report that the volume is on it")
 	}
 	if plan.inTree {
 		pv.Annotations[provisionedByAnnotation], pv.Annotations[storagehelpers.AnnMigratedTo] = p.InTreePlugin(), p.name

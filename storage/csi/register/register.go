@@ -191,7 +191,7 @@ func (r *Registrar) monitor(ctx context.Context, info driverInfo, socket *regist
 		case <-socket.queried:
 			timer.Stop()
 		case <-timer.C:
-			return accepted, fmt.Errorf("the kubelet does not query the driver in %q: check that this is the directory plugins_registry below the kubelet's directory", r.Dir)
+			return accepted, fmt.Errorf("the kubelet does not query the driver in %q; check that this is the directory plugins_registry below the kubelet's directory", r.Dir)
 		case status := <-socket.status:
 			if !status.GetPluginRegistered() {
 				return accepted, fmt.Errorf("the kubelet rejects CSI driver %q: %s", info.name, status.GetError())

@@ -130,9 +130,9 @@ func (r *resizer) complete(ctx context.Context, claim *corev1.PersistentVolumeCl
 		return err
 	}
 	if onNode {
-		r.Events.Eventf(claim, corev1.EventTypeNormal, "FileSystemResizeRequired", "The volume has %s; the file system on the node must be expanded.", size.String())
+		r.Events.Eventf(claim, corev1.EventTypeNormal, "FileSystemResizeRequired", "The volume was expanded to %s; its file system must still be expanded on the node.", size.String())
 	} else {
-		r.Events.Eventf(claim, corev1.EventTypeNormal, "VolumeResizeSuccessful", "The volume has %s.", size.String())
+		r.Events.Eventf(claim, corev1.EventTypeNormal, "VolumeResizeSuccessful", "The volume was expanded to %s.", size.String())
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (r *snapshotter) isOwn(ctx context.Context, s *snapshotv1.VolumeSnapshot) (
 	case err != nil && !apierrors.IsNotFound(err):
 		return false, err
 	case s.Spec.Source.VolumeSnapshotContentName != nil:
-		return false, userErrorf("VolumeSnapshotContent %q does not exist: create it, or create a new VolumeSnapshot with a correct spec.source", contentName(s))
+		return false, userErrorf("VolumeSnapshotContent %q does not exist; create it, or create a new VolumeSnapshot with a correct spec.source", contentName(s))
 	}
 	driver, err := r.driverOf(s)
 	if err != nil || driver != r.driver {
@@ -38,7 +38,7 @@ func (r *snapshotter) isOwn(ctx context.Context, s *snapshotv1.VolumeSnapshot) (
 		return false, err
 	}
 	if volume.Spec.NodeAffinity == nil {
-		return false, userErrorf("PersistentVolume %q has no node affinity: the node whose CSI driver %q has it is unknown", volume.Name, r.driver)
+		return false, userErrorf("PersistentVolume %q has no node affinity, so the node on which CSI driver %q provides it is unknown", volume.Name, r.driver)
 	}
 	return r.Accessible(volume)
 }
@@ -55,7 +55,7 @@ func (r *snapshotter) checkNodeLabel(c *snapshotv1.VolumeSnapshotContent) error 
 	if r.Node == "" || c.Spec.Driver != r.driver || c.Labels[managedBy] != "" {
 		return nil
 	}
-	return userErrorf("CSI driver %q serves each node separately: set the label %s of VolumeSnapshotContent %q to the snapshot's node", r.driver, managedBy, c.Name)
+	return userErrorf("CSI driver %q serves each node separately; set the label %s of VolumeSnapshotContent %q to the snapshot's node", r.driver, managedBy, c.Name)
 }
 
 // driverOf returns the driver of the snapshot's class or, if it has no class, of its volume.
@@ -151,7 +151,7 @@ func (r *snapshotter) defaultClassOf() (*snapshotv1.VolumeSnapshotClass, error) 
 	case 1:
 		return class, nil
 	case 0:
-		return nil, userErrorf("the snapshot has no VolumeSnapshotClass, and CSI driver %q has no default class: set spec.volumeSnapshotClassName, or annotation %s of a class", r.driver, defaultClass)
+		return nil, userErrorf("the snapshot has no VolumeSnapshotClass, and CSI driver %q has no default class; set spec.volumeSnapshotClassName, or annotation %s of a class", r.driver, defaultClass)
 	default:
 		return nil, userErrorf("the snapshot has no VolumeSnapshotClass, and CSI driver %q has several default classes: %q", r.driver, names)
 	}

@@ -164,7 +164,7 @@ func TestMissingObjectsAreReportedUntilTheyExist(t *testing.T) {
 	t.Run("content", func(t *testing.T) {
 		b := newBench(t, fake.Options{}).start()
 		b.use()
-		b.waitProblem("monday", `VolumeSnapshotContent "old" does not exist: create it, or create a new VolumeSnapshot with a correct spec.source`)
+		b.waitProblem("monday", `VolumeSnapshotContent "old" does not exist; create it, or create a new VolumeSnapshot with a correct spec.source`)
 		b.exists(nil)
 		b.waitReady("monday")
 	})

@@ -88,7 +88,7 @@ func (in Input) selectedSegment() (Segment, error) {
 	}
 	segment, ok := node.segment(node.Keys)
 	if !ok {
-		return nil, fmt.Errorf("derive topology: the selected node %q lacks a label of the keys %q", in.Selected, node.Keys)
+		return nil, fmt.Errorf("derive topology: the selected node %q lacks at least one of the labels %q", in.Selected, node.Keys)
 	}
 	return segment, nil
 }

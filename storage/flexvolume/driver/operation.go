@@ -114,10 +114,10 @@ func (d Driver) capabilities() *capabilities {
 
 func parseSizes(newSize, oldSize string) (n, o int64, err error) {
 	if n, err = strconv.ParseInt(newSize, 10, 64); err != nil {
-		return 0, 0, fmt.Errorf("read new size: %w", err)
+		return 0, 0, fmt.Errorf("parse new size: %w", err)
 	}
 	if o, err = strconv.ParseInt(oldSize, 10, 64); err != nil {
-		return 0, 0, fmt.Errorf("read old size: %w", err)
+		return 0, 0, fmt.Errorf("parse old size: %w", err)
 	}
 	return n, o, nil
 }

@@ -34,7 +34,7 @@ func ParseOptions(text string) (Options, error) {
 	var fields map[string]string
 	if err := json.Unmarshal([]byte(text), &fields); err != nil {
 		// The text might contain secrets, so the decoder's error is not included.
-		return Options{}, fmt.Errorf("read options: they are not a JSON object of strings")
+		return Options{}, fmt.Errorf("parse options: they are not a JSON object of strings")
 	}
 	o := Options{Values: map[string]string{}, Secrets: map[string]Secret{}}
 	texts := map[string]*string{
@@ -69,7 +69,7 @@ func ParseOptions(text string) (Options, error) {
 		}
 		group, err := strconv.ParseInt(fields[key], 10, 64)
 		if err != nil {
-			return Options{}, fmt.Errorf("read %s %q: it is not a number", key, fields[key])
+			return Options{}, fmt.Errorf("parse %s %q: it is not a number", key, fields[key])
 		}
 		o.FSGroup = &group
 	}

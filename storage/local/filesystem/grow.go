@@ -42,7 +42,7 @@ var ErrMounted = errors.New("expanding a mounted ext4 file system requires the c
 func Grow(t Type, dir string, device *os.File) error {
 	size, err := device.Seek(0, io.SeekEnd)
 	if err != nil {
-		return fmt.Errorf("grow file system: size of %s: %w", device.Name(), err)
+		return fmt.Errorf("grow file system: read size of %s: %w", device.Name(), err)
 	}
 	dirFile, err := os.Open(dir)
 	if err != nil {

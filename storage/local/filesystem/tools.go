@@ -28,7 +28,7 @@ type MissingProgramError struct{ Program, Package string }
 
 // Error returns a message that contains the name of the package to install.
 func (e *MissingProgramError) Error() string {
-	return fmt.Sprintf("program %s not found: install the package %s", e.Program, e.Package)
+	return fmt.Sprintf("program %s not found; install the package %s", e.Program, e.Package)
 }
 
 // Make creates a file system on the device or image at path. The previous content is deleted. It

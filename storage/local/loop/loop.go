@@ -48,7 +48,7 @@ func attach(image string, autoClear bool) (*os.File, error) {
 	defer back.Close()
 	control, err := os.OpenFile("/dev/loop-control", os.O_RDWR, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%w (load the kernel module loop)", err)
+		return nil, fmt.Errorf("%w; load the kernel module loop", err)
 	}
 	defer control.Close()
 	config := unix.LoopConfig{Fd: uint32(back.Fd()), Info: unix.LoopInfo64{Flags: unix.LO_FLAGS_DIRECT_IO}}
