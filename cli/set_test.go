@@ -146,7 +146,7 @@ func TestBackendsOfRoutesAreSet(t *testing.T) {
 	for args, want := range map[string]string{
 		"--zero --equal": "--zero and --equal may not be specified together", "--zero a=1": "with weights", "--adjust a=1 b=2": "one service", "a=+1": "--adjust", "a=1 b=5%": "percentages or weights",
 		"a=1 a=2": "twice", "a=257": "up to 256", "--adjust canary=101%": "up to 100", "a=": "expected NAME=WEIGHT", "=1": "expected NAME=WEIGHT", "svc/a=1": "expected NAME=WEIGHT", "a=a": "WEIGHT must be a number",
-		"--adjust x=1": "which are prod, canary, dark",
+		"--adjust x=1": "its backends are prod, canary, dark",
 	} {
 		words := append([]string{"set", "route-backends", "--local", "-f", "testdata/set-route.yaml"}, strings.Fields(args)...)
 		if _, stderr, code := client(t, "oc", nil, words...); code == 0 || !strings.Contains(stderr, want) {

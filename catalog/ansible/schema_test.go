@@ -98,7 +98,7 @@ func TestBindableBundleOfOldRuntimeIsRejected(t *testing.T) {
 	}{
 		{"1", true, "set the label to 2"},
 		{"", true, "set the label to 2"},
-		{"0", true, "bundles of runtime 0"},
+		{"0", true, "bundles need runtime 2, not 0"},
 		{"1", false, ""},
 		{"2", true, ""},
 		{"two", false, "invalid syntax"},

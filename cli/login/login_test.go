@@ -249,7 +249,7 @@ func TestLoginRejectsServer(t *testing.T) {
 		failure   string
 	}{
 		{"another host requests the password", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) }, "401 Unauthorized"},
-		{"endless redirects", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.String(), http.StatusFound) }, "redirects more than 10 times"},
+		{"endless redirects", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.String(), http.StatusFound) }, "redirected more than 10 times"},
 		{"no code", redirect("state=1"), "sent no code"},
 		{"another code", redirect("code=other"), "invalid_grant"},
 		{"an error", redirect(url.Values{"error": {"access_denied"}, "error_description": {"grant it first"}}.Encode()), "Login failed (access_denied)\ngrant it first"},

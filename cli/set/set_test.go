@@ -113,7 +113,7 @@ func TestRouteBackends(t *testing.T) {
 		{name: "percentage of the primary", args: []string{"route-backends", "--adjust", "prod=10%"}, file: "route", print: weights, want: "prod=10 canary=90 next=50"},
 		{name: "weight", args: []string{"route-backends", "--adjust", "next=7"}, file: "route", print: weights, want: "prod=60 canary=20 next=7"},
 		{name: "relative weight below zero", args: []string{"route-backends", "--adjust", "next=-50"}, file: "route", print: weights, want: "prod=60 canary=20 next=0"},
-		{name: "unknown service", args: []string{"route-backends", "--adjust", "db=1"}, file: "route", failure: "which are prod, canary, next"},
+		{name: "unknown service", args: []string{"route-backends", "--adjust", "db=1"}, file: "route", failure: "its backends are prod, canary, next"},
 		{name: "relative without --adjust", args: []string{"route-backends", "prod=+1"}, file: "route", failure: "a relative weight needs --adjust"},
 		{name: "two services with --adjust", args: []string{"route-backends", "--adjust", "prod=1", "next=1"}, file: "route", failure: "--adjust needs one service"},
 		{name: "twice", args: []string{"route-backends", "prod=1", "prod=2"}, file: "route", failure: `service "prod" appears twice`},

@@ -72,7 +72,7 @@ func TestDriversAreManagedWithoutCluster(t *testing.T) {
 		{[]string{"install", file, "--driver", "example.com/loop"}, "slipway is not running", ""},
 		{[]string{"list"}, "example.com/loop  ready", ""},
 		{[]string{"list", "-o", "json"}, `"requiresFSResize": true`, ""},
-		{[]string{"list", "-o", "yaml"}, "", `output format "yaml" is unknown`},
+		{[]string{"list", "-o", "yaml"}, "", `unknown output format "yaml"`},
 		{[]string{"call", "example.com/loop", "getvolumename", "--volume", "it's"}, `getvolumename '{"kubernetes.io/fsType":"","kubernetes.io/pvOrVolumeName":"it'\''s",`, ""},
 		{[]string{"call", "example.com/loop", "getvolumename", "{}"}, `taken as  success, volume name "x"`, ""},
 		{[]string{"call", "example.com/loop", "mount", "/m", `{"kubernetes.io/secret/k":"cGFzc3dvcmQ="}`}, `mount /m '{"kubernetes.io/secret/k":"[secret]="}'`, ""},
