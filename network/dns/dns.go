@@ -28,7 +28,6 @@ import (
 	"github.com/coredns/coredns/core/dnsserver"
 	"github.com/coredns/coredns/plugin"
 	"github.com/coredns/coredns/plugin/bufsize"
-	"github.com/coredns/coredns/plugin/cache"
 	"github.com/coredns/coredns/plugin/pkg/transport"
 	"github.com/miekg/dns"
 	"k8s.io/client-go/rest"
@@ -169,7 +168,9 @@ func (s *Server) newServer(zone *cluster, forwarder *upstreams) (*dnsserver.Serv
 		}
 		handlers = append(handlers,
 			func(next plugin.Handler) plugin.Handler { return loopGuard{forwarder.probes, next} },
-			func(next plugin.Handler) plugin.Handler { c := cache.New(); c.Next = next; return c },
+			func(next plugin.Handler) plugin.Handler { return plain{next} },
+			newCache,
+			func(next plugin.Handler) plugin.Handler { return &errorLogger{next: next} },
 			func(next plugin.Handler) plugin.Handler {
 				return newLimiter(next, cmp.Or(s.clientQueries, maxClientQueries))
 			},
