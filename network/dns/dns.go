@@ -152,12 +152,13 @@ func (s *Server) newServer(zone *cluster, forwarder *upstreams) (*dnsserver.Serv
 	}
 	handlers := []plugin.Plugin{
 		func(next plugin.Handler) plugin.Handler { return &errorLogger{next: next} },
+		func(next plugin.Handler) plugin.Handler { return newPacer(zone, next) },
 		func(next plugin.Handler) plugin.Handler { return shuffle{next} },
 		func(next plugin.Handler) plugin.Handler { return &names{cluster: zone, next: next, oldSRV: s.OldSRV} },
 		func(next plugin.Handler) plugin.Handler { zone.Next = next; return zone },
 	}
 	if s.Observe != nil {
-		handlers = slices.Insert(handlers, 2, func(next plugin.Handler) plugin.Handler { return observed{s.Observe, next} })
+		handlers = slices.Insert(handlers, 3, func(next plugin.Handler) plugin.Handler { return observed{s.Observe, next} })
 	}
 	if s.ClusterOnly {
 		handlers = slices.Insert(handlers, 0, func(next plugin.Handler) plugin.Handler { return bufsize.Bufsize{Next: next, Size: maxDatagram} })

@@ -11,9 +11,11 @@ import (
 	"github.com/miekg/dns"
 )
 
-// maxClientQueries and maxQueries are the maximum numbers of queries that wait for resolvers at the
-// same time, from one client and in total. A domain's name server might never respond, so a query
-// can use a socket and memory in the node's process for up to five seconds.
+// The maximum numbers of queries that wait for resolvers at the same time, from one client and in
+// total. If the total is reached, a client can still use an equal share of it, so that no other
+// client can prevent its queries. The total can therefore double. Each query uses a socket and
+// memory in the node's process for up to five seconds. The owner of a name can make a query for the
+// name wait that long.
 const maxClientQueries, maxQueries = 512, 8192
 
 var errBusy = errors.New("too many queries from this client, or from all clients, are waiting for resolvers")
@@ -52,7 +54,11 @@ func (l *limiter) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg
 func (l *limiter) acquire(client netip.Addr) bool {
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	if l.total >= maxQueries || l.inProgress[client] >= l.perClient {
+	own, clients := l.inProgress[client], len(l.inProgress)
+	if own == 0 {
+		clients++
+	}
+	if own >= l.perClient || l.total >= maxQueries && own >= maxQueries/clients {
 		return false
 	}
 	l.total++

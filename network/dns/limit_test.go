@@ -112,7 +112,13 @@ func TestQueriesInProgressAreLimited(t *testing.T) {
 		t.Error("a client has more queries in progress than the limit")
 	}
 	for i := range maxQueries - maxClientQueries {
-		send(fmt.Sprintf("10.129.%d.%d", i%200, i/200))
+		send(fmt.Sprintf("10.128.1.%d", i/maxClientQueries))
+	}
+	for i := range maxQueries / (maxQueries/maxClientQueries + 1) {
+		if i%100 == 0 && !rejected("10.128.1.0") {
+			t.Error("a client has more queries in progress than its share")
+		}
+		send("10.128.0.6")
 	}
 	if !rejected("10.128.0.6") {
 		t.Error("all clients have more queries in progress than the limit")
