@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -56,6 +57,9 @@ type Server struct {
 	// OldSRV means that SRV records are served in the OpenShift 3 form instead of the Kubernetes
 	// form.
 	OldSRV bool
+	// Networks, if set, lists the networks whose addresses can have names in the cluster. Otherwise,
+	// users could give other addresses names, because endpoints can have any address.
+	Networks []netip.Prefix
 
 	// clientQueries, if not 0, replaces maxClientQueries in tests.
 	clientQueries int
@@ -154,7 +158,9 @@ func (s *Server) newServer(zone *cluster, forwarder *upstreams) (*dnsserver.Serv
 		func(next plugin.Handler) plugin.Handler { return &errorLogger{next: next} },
 		func(next plugin.Handler) plugin.Handler { return newPacer(zone, next) },
 		func(next plugin.Handler) plugin.Handler { return shuffle{next} },
-		func(next plugin.Handler) plugin.Handler { return &names{cluster: zone, next: next, oldSRV: s.OldSRV} },
+		func(next plugin.Handler) plugin.Handler {
+			return &names{cluster: zone, next: next, oldSRV: s.OldSRV, networks: s.Networks}
+		},
 		func(next plugin.Handler) plugin.Handler { zone.Next = next; return zone },
 	}
 	if s.Observe != nil {

@@ -3,6 +3,7 @@ package dns
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -169,6 +170,32 @@ func TestNames(t *testing.T) {
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("%s %s over %s (-want +got):\n%s", test.kind, test.name, network, diff)
 			}
+		}
+	}
+}
+
+// TestEndpointsDoNotNameForeignAddresses checks that a user's endpoints do not give an address
+// outside the cluster a name. The service "legacy" has such endpoints.
+func TestEndpointsDoNotNameForeignAddresses(t *testing.T) {
+	api, config := newAPI(t)
+	shop(api)
+	networks := []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14"), netip.MustParsePrefix("172.30.0.0/16")}
+	upstream := resolver(t, func(q *dns.Msg) *dns.Msg {
+		m := new(dns.Msg).SetReply(q)
+		if rr, err := dns.NewRR(q.Question[0].Name + " 60 IN PTR host.example.com."); err == nil && q.Question[0].Qtype == dns.TypePTR {
+			m.Answer = append(m.Answer, rr)
+		}
+		return m
+	})
+	server := &Server{Address: freeAddress(t), Domain: "cluster.local", Config: config, Upstreams: []string{upstream}, Networks: networks}
+	componenttest.Run(t, server.Run)
+	for name, want := range map[string]string{
+		"44.2.0.192.in-addr.arpa.":  "NOERROR host.example.com.",
+		"10.0.30.172.in-addr.arpa.": "NOERROR web.shop.svc.cluster.local.",
+		"8.0.128.10.in-addr.arpa.":  "NOERROR db-0.db.shop.svc.cluster.local.",
+	} {
+		if got := query(t, "udp", server.Address, "PTR", name); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
 }

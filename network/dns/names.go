@@ -2,11 +2,13 @@ package dns
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/coredns/coredns/plugin"
 	"github.com/coredns/coredns/plugin/kubernetes/object"
+	"github.com/coredns/coredns/plugin/pkg/dnsutil"
 	"github.com/coredns/coredns/request"
 	"github.com/miekg/dns"
 )
@@ -31,12 +33,17 @@ type names struct {
 	next    plugin.Handler
 	// oldSRV selects the OpenShift 3 form of SRV records (see services).
 	oldSRV bool
+	// networks contains the networks of Server.Networks.
+	networks []netip.Prefix
 }
 
 func (n *names) Name() string { return "names" }
 
 func (n *names) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) (int, error) {
 	state := request.Request{W: w, Req: r, Zone: n.cluster.domain}
+	if n.isForeign(state.Name()) {
+		return n.cluster.Next.ServeDNS(ctx, w, r)
+	}
 	labels, ok := n.cluster.labelsOf(state.Name())
 	if !ok {
 		return n.next.ServeDNS(ctx, w, r)
@@ -60,7 +67,13 @@ func (n *names) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg) 
 	return n.next.ServeDNS(ctx, w, r)
 }
 
-// canonical returns the labels of the Kubernetes name that is equivalent to the given labels.
+// isForeign reports whether a name is the reverse name of an address outside the networks.
+func (n *names) isForeign(name string) bool {
+	address, err := netip.ParseAddr(dnsutil.ExtractAddressFromReverse(name))
+	return err == nil && len(n.networks) > 0 && !slices.ContainsFunc(n.networks, func(p netip.Prefix) bool { return p.Contains(address) })
+}
+
+// canonical returns the labels of the equivalent Kubernetes name.
 func (n *names) canonical(ctx context.Context, state request.Request, labels []string) []string {
 	switch zone := labels[len(labels)-1]; {
 	case zone == "svc", zone == "endpoints":

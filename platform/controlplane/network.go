@@ -49,7 +49,7 @@ func (h *Host) masterDNS() (component.Component, error) {
 	client.Host = h.APIURL("127.0.0.1") // the kubeconfig contains the node's URL
 	return &dns.Server{
 		Part: "master-dns", Address: settings.BindAddress, OnlyIPv4: settings.BindNetwork == "tcp4", Domain: h.Node.DNSDomain, Config: client,
-		ClusterOnly: !settings.AllowRecursiveQueries, OldSRV: true,
+		ClusterOnly: !settings.AllowRecursiveQueries, OldSRV: true, Networks: h.DNSNetworks(),
 	}, nil
 }
 

@@ -66,6 +66,20 @@ func (h *Host) SecondNetworks() policy.Networks {
 	return policy.Networks{Pods: []netip.Prefix{networks.IPv6.Prefix}, Services: h.Master.SecondServiceNetwork(), Tunnel: h.Node.Slipway.VXLANDevice, Bridge: h.Node.Slipway.Bridge}
 }
 
+// DNSNetworks returns the networks whose addresses can have names in the cluster's DNS. It returns
+// nil if another network plugin provides the pods' addresses.
+func (h *Host) DNSNetworks() (all []netip.Prefix) {
+	if h.Master.HasOtherNetwork() {
+		return nil
+	}
+	for _, networks := range []policy.Networks{h.ClusterNetworks(), h.SecondNetworks()} {
+		if len(networks.Pods) > 0 {
+			all = append(append(all, networks.Pods...), networks.Services)
+		}
+	}
+	return all
+}
+
 // PodNetwork returns the network namespace of a pod on this host.
 func (h *Host) PodNetwork(ctx context.Context, namespace, name string) (*netnamespace.Namespace, error) {
 	path, err := sandbox.Network(ctx, h.ContainerdSocket(), namespace, name)

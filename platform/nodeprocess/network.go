@@ -111,7 +111,7 @@ func (h *Host) dns() (component.Component, error) {
 	}
 	server := &dns.Server{
 		Address: h.Node.DNSAddress(), Domain: h.Node.DNSDomain, Config: client, Upstreams: h.Node.Nameservers(),
-		ResolvConf: h.Node.RecursiveResolvConf(), Observe: h.dnsNames.Observe,
+		ResolvConf: h.Node.RecursiveResolvConf(), Observe: h.dnsNames.Observe, Networks: h.DNSNetworks(),
 	}
 	if !h.Master.HasOtherNetwork() { // otherwise, no component updates the names
 		server.Allows = h.resolvable.Allows
