@@ -130,7 +130,7 @@ func (b *fixture) pod(service, name string, certificate *certtest.Pair) *httptes
 			case <-r.Context().Done():
 			}
 		}
-		for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "Forwarded", "Proxy", "Cookie", "X-Ssl-Client-Cn"} {
+		for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "Forwarded", "Proxy", "Cookie", "X-Ssl-Client-Cn", "X_ssl_client_cn", "X-Ssl_client_dn"} {
 			w.Header().Set("Got-"+name, r.Header.Get(name))
 		}
 		w.Header().Set("Content-Type", "text/html")

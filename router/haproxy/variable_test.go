@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -140,10 +142,30 @@ func TestClientCertificates(t *testing.T) {
 	mine := b.authority.Issue(t, "joe")
 	b.writer.Settings = b.writer.Settings.With(map[string]string{"ROUTER_MUTUAL_TLS_AUTH": "required", "ROUTER_MUTUAL_TLS_AUTH_CA": b.authority.File, "ROUTER_MUTUAL_TLS_AUTH_FILTER": "^/CN=joe$"})
 	b.pod("web", "web", nil)
-	b.route("web", "web.com", "web", secured(routev1.TLSConfig{Termination: "edge"}))
+	b.route("web", "web.com", "web", secured(routev1.TLSConfig{Termination: "edge", InsecureEdgeTerminationPolicy: "Allow"}))
 	b.run()
 	if status, _, _ := b.get("https://web.com"); status != 0 {
 		t.Errorf("without a certificate, the router responds with %d", status)
+	}
+	forged := func(url string) *http.Request {
+		request, err := http.NewRequest(http.MethodGet, url, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header = http.Header{"X-Ssl-Client-Cn": {"root"}, "X_SSL_Client_CN": {"root"}, "X-Ssl_client_dn": {"root"}}
+		return request
+	}
+	trusts := func(response *http.Response) bool {
+		return slices.ContainsFunc(slices.Concat(slices.Collect(maps.Values(response.Header))...), func(value string) bool { return strings.Contains(value, "root") })
+	}
+	b.until("http://web.com", "web")
+	response, err := b.client(nil).Do(forged("http://web.com"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK || trusts(response) {
+		t.Errorf("over HTTP, the pod receives %v", response.Header)
 	}
 	for name, want := range map[string]int{"joe": http.StatusOK, "eve": http.StatusForbidden} {
 		pair := mine
@@ -154,11 +176,14 @@ func TestClientCertificates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := b.client(&tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{certificate}}).Get("https://web.com")
+		response, err := b.client(&tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{certificate}}).Do(forged("https://web.com"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		response.Body.Close()
+		if trusts(response) {
+			t.Errorf("%s forges headers: the pod receives %v", name, response.Header)
+		}
 		if response.StatusCode != want || want == http.StatusOK && response.Header.Get("Got-X-Ssl-Client-Cn") != `"joe"` && response.Header.Get("Got-X-Ssl-Client-Cn") != "joe" {
 			t.Errorf("%s returns %d, the pod receives %q", name, response.StatusCode, response.Header.Get("Got-X-Ssl-Client-Cn"))
 		}
