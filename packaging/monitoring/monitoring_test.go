@@ -52,6 +52,7 @@ func TestConfigurationNamesItsFiles(t *testing.T) {
 		Rules []string `json:"rule_files"`
 		Jobs  []struct {
 			Name          string `json:"job_name"`
+			Redirects     *bool  `json:"follow_redirects"`
 			Authorization map[string]string
 			Services      []struct {
 				URL           string
@@ -73,6 +74,9 @@ func TestConfigurationNamesItsFiles(t *testing.T) {
 		}
 		if sends := job.Authorization != nil; sends != (job.Name == "cluster") {
 			t.Errorf("job %s sends the token: %t", job.Name, sends)
+		}
+		if follows := job.Redirects == nil || *job.Redirects; follows && job.Name == "services" {
+			t.Error("services of users can redirect Prometheus")
 		}
 	}
 }
