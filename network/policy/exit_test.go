@@ -2,6 +2,7 @@ package policy
 
 import (
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +70,17 @@ func TestExternalTrafficOfProjectHasEgressAddress(t *testing.T) {
 	f.start()
 	f.waitForSource("web", "") // the address is not assigned to a host
 	f.waitForSource("till", f.address["till"])
+	outside := netip.MustParseAddr("203.0.113.1")
+	for pair, want := range map[[2]string]bool{{"web", "till"}: false, {"web", ""}: true, {"till", ""}: false} {
+		to := outside
+		if pair[1] != "" {
+			to = netip.MustParseAddr(f.address[pair[1]])
+		}
+		isolated, err := Isolation(f.enforcer.Table, f.enforcer.Networks)(t.Context(), netip.MustParseAddr(f.address[pair[0]]), to)
+		if err != nil || isolated != want {
+			t.Errorf("isolation of %s from %s: %t, %v, want %t", pair[0], to, isolated, err, want)
+		}
+	}
 
 	f.egress([]string{first}, []string{first, second})
 	f.waitForSource("web", first)

@@ -109,8 +109,8 @@ func (t *table) addresses(ctx context.Context, set string) (addresses []netip.Ad
 }
 
 // Isolation returns a function that reports whether network policies, egress firewalls or network
-// isolation between projects can restrict packets from a pod to an address. The function reads an
-// Enforcer's table.
+// isolation between projects can restrict packets from a pod to an address, or whether the packets
+// need an egress address. The function reads an Enforcer's table.
 func Isolation(name string, networks Networks) func(ctx context.Context, from, to netip.Addr) (bool, error) {
 	return func(ctx context.Context, from, to netip.Addr) (bool, error) {
 		t, err := openTable(name, networks)
@@ -120,14 +120,17 @@ func Isolation(name string, networks Networks) func(ctx context.Context, from, t
 		if separate, err := t.separates(ctx, from, to); err != nil || separate {
 			return separate, err
 		}
-		directions := []direction{egress}
+		maps := []string{egress.podMap()}
 		if !networks.isPod(to) {
-			directions = append(directions, external)
+			maps = append(maps, external.podMap(), exitMarks)
 		} else if closed, err := t.isolates(ctx, to); err != nil || closed {
 			return closed, err
 		}
-		for _, d := range directions {
-			pods, err := t.nft.ListElements(ctx, "map", d.podMap())
+		for _, name := range maps {
+			pods, err := t.nft.ListElements(ctx, "map", name)
+			if name == exitMarks && knftables.IsNotFound(err) {
+				continue // no project has egress addresses
+			}
 			if err != nil {
 				return false, fmt.Errorf("list isolated pods: %w", err)
 			}
