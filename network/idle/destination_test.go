@@ -91,7 +91,7 @@ func TestKeepDraining(t *testing.T) {
 }
 
 func TestConnectionLimitPerService(t *testing.T) {
-	s := connLimit{byService: map[cache.ObjectName]int{}}
+	s := newConnLimit()
 	name, other, third := cache.NewObjectName("shop", "one"), cache.NewObjectName("shop", "other"), cache.NewObjectName("shop", "third")
 	fill := func(service cache.ObjectName) (count int) {
 		for s.acquire(service) {

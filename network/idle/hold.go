@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
@@ -30,7 +29,7 @@ const (
 
 // holder accepts connections and datagrams to idle services.
 type holder struct {
-	waker waker
+	waker *waker
 	limit connLimit
 	flows flows
 
@@ -39,7 +38,7 @@ type holder struct {
 }
 
 func newHolder(p *Proxy) *holder {
-	return &holder{waker: waker{proxy: p}, limit: connLimit{byService: map[cache.ObjectName]int{}}, flows: newFlows()}
+	return &holder{waker: newWaker(p), limit: newConnLimit(), flows: newFlows()}
 }
 
 // setTargets replaces the service ports, keyed by destination. It cancels the flows whose service

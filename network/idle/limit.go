@@ -18,19 +18,30 @@ const (
 type connLimit struct {
 	mu        sync.Mutex
 	byService map[cache.ObjectName]int
+	byProject map[string]int
 	total     int
 }
 
-// acquire counts a connection or sender of a service. If a limit is reached, it counts nothing and
-// returns false.
+func newConnLimit() connLimit {
+	return connLimit{byService: map[cache.ObjectName]int{}, byProject: map[string]int{}}
+}
+
+// acquire counts a connection to a service. If a limit is reached, it does not count the connection
+// and returns false. If maxConnections is reached, each project can still use an equal share of it.
+// Otherwise, one project could prevent that the services of others wake.
 func (s *connLimit) acquire(service cache.ObjectName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.total >= maxConnections || s.byService[service] >= maxPerService {
+	own, projects := s.byProject[service.Namespace], len(s.byProject)
+	if own == 0 {
+		projects++
+	}
+	if s.byService[service] >= maxPerService || s.total >= maxConnections && own >= maxConnections/projects {
 		return false
 	}
 	s.total++
 	s.byService[service]++
+	s.byProject[service.Namespace]++
 	return true
 }
 
@@ -42,5 +53,9 @@ func (s *connLimit) release(service cache.ObjectName) {
 	s.byService[service]--
 	if s.byService[service] == 0 {
 		delete(s.byService, service)
+	}
+	s.byProject[service.Namespace]--
+	if s.byProject[service.Namespace] == 0 {
+		delete(s.byProject, service.Namespace)
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	rules "github.com/slipway-platform/slipway/internal/endpoints"
 	"github.com/slipway-platform/slipway/internal/idling"
+	"github.com/slipway-platform/slipway/internal/ratelimit"
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
@@ -27,6 +28,9 @@ const (
 	// eventInterval is the interval between two NeedPods events for a service.
 	pollInterval  = 200 * time.Millisecond
 	eventInterval = 5 * time.Second
+	// pollRate is the maximum number of list requests per second for the services of a project.
+	// pollBurst is the number of additional requests.
+	pollRate, pollBurst = 20, 40
 )
 
 // errPoliced means that network policies or egress firewalls can restrict a client's traffic.
@@ -40,6 +44,12 @@ var errNoEndpoints = errors.New("service has no endpoints")
 type waker struct {
 	proxy  *Proxy
 	flight singleflight.Group
+	// polls limits the polls for each project, so that no project delays the polls for others.
+	polls ratelimit.Limiters[string]
+}
+
+func newWaker(p *Proxy) *waker {
+	return &waker{proxy: p, polls: ratelimit.Limiters[string]{Rate: pollRate, Burst: pollBurst}}
 }
 
 // endpoint returns one of a service's endpoints. It waits until the service has an endpoint or ctx
@@ -85,17 +95,19 @@ func (w *waker) wake(ctx context.Context, tgt target) ([]netip.AddrPort, error) 
 	defer ticker.Stop()
 	var lastErr error = errNoEndpoints
 	for recorded := false; ; {
-		addrs, err := w.proxy.endpoints(ctx, tgt)
-		if err != nil || len(addrs) > 0 {
-			lastErr = err
-		}
-		if len(addrs) > 0 {
-			return addrs, nil
-		}
-		if err == nil && !recorded {
-			recorded = true
-			if err := w.proxy.recordEvent(ctx, tgt); err != nil {
+		if w.polls.At(tgt.service.Namespace, time.Now()).Allow() {
+			addrs, err := w.proxy.endpoints(ctx, tgt)
+			if err != nil || len(addrs) > 0 {
 				lastErr = err
+			}
+			if len(addrs) > 0 {
+				return addrs, nil
+			}
+			if err == nil && !recorded {
+				recorded = true
+				if err := w.proxy.recordEvent(ctx, tgt); err != nil {
+					lastErr = err
+				}
 			}
 		}
 		select {

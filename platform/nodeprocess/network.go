@@ -2,6 +2,7 @@ package nodeprocess
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 
 	networkclient "github.com/openshift/client-go/network/clientset/versioned"
@@ -122,9 +123,14 @@ func (h *Host) dns() (component.Component, error) {
 // idling returns the component that accepts connections to idle services and holds them until the
 // services' workloads are ready, unless enableUnidling is false.
 func (h *Host) idling() (component.Component, error) {
-	client, err := pki.NewClient(h.Credentials.IdlingKubeconfig)
+	connection, err := pki.ReadKubeconfig(h.Credentials.IdlingKubeconfig)
 	if err != nil {
 		return nil, err
+	}
+	connection.QPS = -1 // the component limits its requests for each project
+	client, err := kubernetes.NewForConfig(connection)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the API server: %w", err)
 	}
 	policed := h.isolation()
 	if h.Master.HasOtherNetwork() {
