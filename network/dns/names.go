@@ -73,7 +73,7 @@ func (n *names) isForeign(name string) bool {
 	return err == nil && len(n.networks) > 0 && !slices.ContainsFunc(n.networks, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// canonical returns the labels of the equivalent Kubernetes name.
+// canonical returns the labels of the Kubernetes name that is equivalent to the given labels.
 func (n *names) canonical(ctx context.Context, state request.Request, labels []string) []string {
 	switch zone := labels[len(labels)-1]; {
 	case zone == "svc", zone == "endpoints":

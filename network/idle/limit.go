@@ -26,9 +26,9 @@ func newConnLimit() connLimit {
 	return connLimit{byService: map[cache.ObjectName]int{}, byProject: map[string]int{}}
 }
 
-// acquire counts a connection to a service. If a limit is reached, it does not count the connection
-// and returns false. If maxConnections is reached, each project can still use an equal share of it.
-// Otherwise, one project could prevent that the services of others wake.
+// acquire counts a connection or sender of a service. If a limit is reached, it counts nothing and
+// returns false. If maxConnections is reached, each project can still use an equal share of it, so
+// that one project cannot prevent other projects' services from waking.
 func (s *connLimit) acquire(service cache.ObjectName) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
