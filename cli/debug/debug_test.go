@@ -121,7 +121,7 @@ func TestDebugCopiesPod(t *testing.T) {
 		kind    string
 		options options
 	}{
-		"only web, side": {"pods", options{container: "x"}}, "--image": {"nodes", options{}}, "it is not a pod": {"services", options{}}, `read "A"`: {"pods", options{environment: []string{"A"}}},
+		"only web, side": {"pods", options{container: "x"}}, "--image": {"nodes", options{}}, "it is not a pod": {"services", options{}}, `parse "A"`: {"pods", options{environment: []string{"A"}}},
 	} {
 		if _, _, err := c.options.of(source(t, c.kind), c.kind); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
