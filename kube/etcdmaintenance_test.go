@@ -56,9 +56,9 @@ func empty(t *testing.T, client *clientv3.Client) {
 	}
 }
 
-// waitUntilSmall waits until a member's database file is small. Until then, it writes a key as often
-// as components renew Leases, because a member reports the space that a compaction frees only after
-// the next write.
+// waitUntilSmall waits until a member's database file is small. Until then, it writes a key as
+// often as components renew Leases, because a member reports the space that a compaction frees only
+// after the next write.
 func waitUntilSmall(t *testing.T, client *clientv3.Client, member *Etcd) {
 	t.Helper()
 	eventually.True(t, "the file in "+member.Dir+" is small", func() bool {

@@ -107,7 +107,7 @@ func Ensure(spec Spec) (*Credentials, error) {
 		unwritten:   map[string][]byte{},
 	}
 	for _, step := range []func() error{
-		i.settlePairs,                              // completes replacements that a killed process started
+		i.settlePairs,                              // completes replacements by a killed process
 		i.checkAuthorities, i.checkServiceAccounts, // must precede all writes
 		i.loadKeys, i.ensureAuthorities, i.ensureServiceAccounts, i.ensureLeaves, i.ensureKubeconfigs,
 	} {

@@ -38,7 +38,7 @@ func TestRoutesLeadToAllPodNetworks(t *testing.T) {
 	output(t, "ip", "link", "set", "uplink0", "up")
 	a := newAgent(t, node("10.64.0.0/24"))
 	a.DualStack.IPv4 = append(a.DualStack.IPv4, dualstack.Network{Prefix: netip.MustParsePrefix("10.64.0.0/16"), HostBits: 8},
-		dualstack.Network{Prefix: netip.MustParsePrefix("10.66.0.0/24"), HostBits: 8}) // has only one subnet
+		dualstack.Network{Prefix: netip.MustParsePrefix("10.66.0.0/24"), HostBits: 8}) // one subnet
 	agent := serve(t, a)
 	for _, other := range []*corev1.Node{
 		otherHost("first", "10.128.0.0/23", "192.0.2.2"), otherHost("second", "10.64.1.0/24", "192.0.2.3"),

@@ -75,7 +75,8 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "starting", http.StatusServiceUnavailable)
 	case !ok:
 		http.NotFound(w, r)
-	case query.Get("sendInitialEvents") == "true": // respond like an API server that does not support watch lists
+	case query.Get("sendInitialEvents") == "true":
+		// Respond like an API server that does not support watch lists.
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		_ = json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},

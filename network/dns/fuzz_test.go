@@ -43,7 +43,7 @@ func FuzzQuery(f *testing.F) {
 	server := &errorLogger{next: shuffle{&names{cluster: cluster, next: cluster}}}
 	f.Fuzz(func(t *testing.T, packet []byte) {
 		query := new(dns.Msg)
-		if query.Unpack(packet) != nil || len(query.Question) != 1 { // CoreDNS itself responds to such packets
+		if query.Unpack(packet) != nil || len(query.Question) != 1 { // CoreDNS itself responds
 			return
 		}
 		recorder := dnstest.NewRecorder(&test.ResponseWriter{})

@@ -13,9 +13,9 @@ import (
 
 // maxClientQueries and maxQueries are the maximum numbers of queries that wait for resolvers at the
 // same time, from one client and in total. A domain's name server might never respond, so a query
-// can use a socket and memory in the node's process for up to five seconds. If the total is reached,
-// a client can still use an equal share of it, so that no other client can prevent its queries. The
-// total can therefore double.
+// can use a socket and memory in the node's process for up to five seconds. If the total is
+// reached, a client can still use an equal share of it, so that no other client can prevent its
+// queries. The total can therefore double.
 const maxClientQueries, maxQueries = 512, 8192
 
 var errBusy = errors.New("too many queries from this client, or from all clients, are waiting for resolvers")

@@ -292,7 +292,7 @@ func eachFormerMap(f func(name string, m *ebpf.Map) (keep bool, err error)) erro
 			present[id] = true
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(present)) { // in ascending order, so the oldest map is first
+	for _, id := range slices.Sorted(maps.Keys(present)) { // the oldest map is first
 		m, err := ebpf.NewMapFromID(id)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

@@ -27,7 +27,7 @@ func refOf(object any) []string {
 }
 
 func (r *snapshotter) contentsOf(key controller.Key) (result []*snapshotv1.VolumeSnapshotContent) {
-	objects, _ := r.byRef.ByIndex(byRef, key.Namespace+"/"+key.Name) // cannot fail, because Feature adds the index
+	objects, _ := r.byRef.ByIndex(byRef, key.Namespace+"/"+key.Name) // Feature adds the index
 	for _, object := range objects {
 		if c, ok := object.(*snapshotv1.VolumeSnapshotContent); ok {
 			result = append(result, c.DeepCopy())
@@ -37,7 +37,7 @@ func (r *snapshotter) contentsOf(key controller.Key) (result []*snapshotv1.Volum
 }
 
 func (r *snapshotter) snapshotsOf(namespace, claim string) (result []*snapshotv1.VolumeSnapshot) {
-	objects, _ := r.byClaim.ByIndex(byClaim, namespace+"/"+claim) // cannot fail, because Feature adds the index
+	objects, _ := r.byClaim.ByIndex(byClaim, namespace+"/"+claim) // Feature adds the index
 	for _, object := range objects {
 		if s, ok := object.(*snapshotv1.VolumeSnapshot); ok {
 			result = append(result, s)

@@ -25,7 +25,7 @@ func restart(c *kit.Cluster, name string) {
 // process that called them is killed.
 type interrupted struct {
 	*driver
-	starting, stopping, growing []string // operations to interrupt while a volume is set up, torn down or expanded
+	starting, stopping, growing []string // operations to interrupt, by the change of the volume
 }
 
 // each calls f twice for each operation, with the points at which the operation can block: "begin",
