@@ -344,7 +344,7 @@ func TestSubnetsComeFromFirstNetworkWithFreeSubnet(t *testing.T) {
 		}
 	}
 	subnet, err := free(networks, []string{"10.1.2.0/24", "10.64.0.0/24"})
-	if err == nil || !strings.Contains(err.Error(), "10.1.2.0/24 with 7 bits and of 10.64.0.0/24 with 6 bits are in use; remove nodes") {
+	if err == nil || !strings.Contains(err.Error(), "10.1.2.0/24 with 7 host bits and of 10.64.0.0/24 with 6 host bits are in use; remove nodes") {
 		t.Errorf("subnet %s, %v, want an error", subnet, err)
 	}
 }

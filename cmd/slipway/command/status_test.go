@@ -98,7 +98,7 @@ func TestClusterStatusShowsVersionAndComponentsOfHost(t *testing.T) {
 	if err := printAs(&out, "", cluster, cluster.write); err != nil {
 		t.Fatal(err)
 	}
-	for text, want := range map[string]bool{"v1.2.3": true, "second: the component router is starting since ": true, "HAProxy does not start": true, "kubelet": false, "scheduler": false} {
+	for text, want := range map[string]bool{"v1.2.3": true, "second: the component router has been starting since ": true, "HAProxy does not start": true, "kubelet": false, "scheduler": false} {
 		if strings.Contains(out.String(), text) != want {
 			t.Errorf("the status contains %q: %t, want %t\n%s", text, !want, want, &out)
 		}
