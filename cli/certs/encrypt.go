@@ -75,7 +75,7 @@ func newDecrypt(streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "decrypt",
 		Short: "Decrypt data that was encrypted with \"oc adm ca encrypt\"",
-		Long:  "Decrypt data that \"oc adm ca encrypt\" encrypted, with this client or a client of OpenShift 3.",
+		Long:  "Decrypt data that was encrypted with \"oc adm ca encrypt\", by this client or by a client of OpenShift 3.",
 		Example: `  # Print the decrypted content of a file
   oc adm ca decrypt --key=secret.key --in=secret.encrypted`,
 		Run: run(func() error {

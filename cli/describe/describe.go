@@ -107,7 +107,7 @@ func Object(ctx context.Context, client dynamic.Interface, server string, object
 	kind := object.GetObjectKind().GroupVersionKind().GroupKind()
 	write, ok := kinds()[kind]
 	if !ok {
-		return "", fmt.Errorf("describe %s: it is not a kind of OpenShift", kind)
+		return "", fmt.Errorf("describe %s: this kind is not part of OpenShift", kind)
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 	if err != nil {

@@ -74,7 +74,7 @@ func (s session) check(generator string, replicas int32, dry bool) error {
 	case (s.attach || s.stdin) && generator == cronGenerator:
 		return errors.New("cannot attach to the pods of a cron job, which start later")
 	case s.attach && replicas != 1:
-		return fmt.Errorf("only a single pod can be attached to, not --replicas=%d", replicas)
+		return fmt.Errorf("cannot attach to more than one pod; set --replicas=1 instead of %d", replicas)
 	}
 	return nil
 }

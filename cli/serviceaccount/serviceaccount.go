@@ -178,7 +178,7 @@ func newCreateKubeconfig(factory util.Factory, streams genericiooptions.IOStream
 	command := &cobra.Command{
 		Use:   "create-kubeconfig SERVICE_ACCOUNT_NAME",
 		Short: "Generate a kubeconfig file for a service account",
-		Long:  "Print a kubeconfig with which a program authenticates as a service account.",
+		Long:  "Print a kubeconfig that a program can use to authenticate as a service account.",
 		Example: `  # Create a kubeconfig of the service account robot
   oc serviceaccounts create-kubeconfig robot > robot.kubeconfig`,
 		Args: cobra.ExactArgs(1),

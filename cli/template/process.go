@@ -169,7 +169,7 @@ func (o *processing) arguments(args []string) (name string, err error) {
 	case o.local && len(o.file) == 0:
 		return "", errors.New("--local needs the template's file with --filename")
 	case len(o.file) > 1:
-		return "", errors.New("pass the file of one template")
+		return "", errors.New("pass only one template file")
 	}
 	return name, nil
 }

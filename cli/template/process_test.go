@@ -66,7 +66,7 @@ func TestProcessWithoutTemplateFails(t *testing.T) {
 		{"nothing", nil, "Must pass a filename or name of stored template"},
 		{"local without file", []string{"app", "--local"}, "--local needs"},
 		{"two names", []string{"app", "other"}, "only once: other"},
-		{"two files", []string{"--local", "-f", "a", "-f", "b"}, "the file of one template"},
+		{"two files", []string{"--local", "-f", "a", "-f", "b"}, "only one template file"},
 		{"object that is not a template", []string{"--local", "-f", "testdata/configmap.yaml"}, "not a valid Template but a ConfigMap"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

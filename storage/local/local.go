@@ -126,7 +126,7 @@ func (d *Driver) open() (release func(), err error) {
 	}
 	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		lock.Close()
-		return nil, fmt.Errorf("another process serves the directory: %w", err)
+		return nil, fmt.Errorf("another process already uses the directory: %w", err)
 	}
 	if d.sharesBlocks, err = image.SharesBlocks(dir); err != nil {
 		lock.Close()

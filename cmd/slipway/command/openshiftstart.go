@@ -60,7 +60,7 @@ func startCommand() *cobra.Command {
 func (s *start) run(cmd *cobra.Command, _ []string) error {
 	flagged := s.settings.PublicMaster != "" || len(s.settings.CORSAllowedOrigins) > 0
 	if s.file != "" && flagged {
-		return errors.New("--config cannot be used with --public-master and --cors-allowed-origins; set masterPublicURL and corsAllowedOrigins in the file")
+		return errors.New("--config cannot be used with --public-master or --cors-allowed-origins; set masterPublicURL or corsAllowedOrigins in the file")
 	}
 	if s.file == "" {
 		if err := s.settings.Write(s.dataDir); err != nil {
