@@ -48,7 +48,7 @@ func failure(registry string, err error) error {
 	case strings.Contains(err.Error(), "no space left on device"):
 		code, reason = codes.ResourceExhausted, "the image does not fit on the node's disk; remove images or volumes of the node, or use a smaller image"
 	case isNetwork(err) || httpStatus != 0:
-		code, reason = codes.Unavailable, "the server's response is not a registry's; check the address"
+		code, reason = codes.Unavailable, "the server does not respond as a registry; check the address"
 	}
 	return status.Error(code, fmt.Sprintf("registry %q: %s", registry, reason))
 }
