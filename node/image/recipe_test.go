@@ -160,7 +160,7 @@ func TestBuildExplainsUnsupportedRecipes(t *testing.T) {
 		{[]string{from, "ADD --chown=1 driver /"}, "line 2: ADD: options are not supported"},
 		{[]string{from, "COPY driver /", "ADD layer.tar /"}, "line 3: ADD: archives must be added before files are copied"},
 		{[]string{from, "EXPOSE 80-90"}, `line 2: EXPOSE: "80-90" is not a port`},
-		{[]string{"FROM example.com/nowhere:1"}, `use base "example.com/nowhere:1": it is not on this host`},
+		{[]string{"FROM example.com/nowhere:1"}, `use base image "example.com/nowhere:1": it is not on this host`},
 		{[]string{from, from}, "it has 2 stages"},
 		{[]string{"COPY driver /"}, "no build stage in current context"},
 		{[]string{from, "NONSENSE"}, "unknown instruction: NONSENSE"},

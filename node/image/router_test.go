@@ -50,7 +50,7 @@ func TestRouterImageSharesLayersOfBase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.store.Load(t.Context(), router); err == nil || !strings.Contains(err.Error(), "find base "+SelfName) {
+	if _, err := n.store.Load(t.Context(), router); err == nil || !strings.Contains(err.Error(), "find base image "+SelfName) {
 		t.Errorf("the image is loaded without its base: %v", err)
 	}
 	before := ""
