@@ -53,7 +53,7 @@ func TestCompileFirewall(t *testing.T) {
 	foo := map[string][]netip.Addr{
 		"www.foo.com": {netip.MustParseAddr("192.0.2.7"), netip.MustParseAddr("192.0.2.8")}, "*.bar.org": {netip.MustParseAddr("192.0.2.9")},
 	}
-	const unicast = " ip daddr != 169.254.0.0/16 "
+	const unicast = " ip daddr != { 169.254.0.0/16, 100.100.100.200, 168.63.129.16, 192.0.0.192 } "
 	for _, tt := range []struct {
 		name      string
 		firewalls []*networkv1.EgressNetworkPolicy

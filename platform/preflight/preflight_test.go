@@ -187,7 +187,7 @@ func TestEveryProblemNamesRemedy(t *testing.T) {
 		{"port is busy", func(_ *testing.T, h *host) { h.busy["0.0.0.0:8443"] = unix.EADDRINUSE },
 			Problem{Error, "port 8443", "for API is used by another process", "set another port in servingInfo.bindAddress of master-config.yaml"}},
 		{"binding the port is not permitted", func(_ *testing.T, h *host) { h.busy["0.0.0.0:8443"] = unix.EACCES },
-			Problem{Error, "port 8443", "for API cannot be used: permission denied", "set servingInfo.bindAddress"}},
+			Problem{Error, "port 8443", "for API cannot be used: permission denied", "set another port in servingInfo.bindAddress of master-config.yaml"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -36,7 +36,7 @@ func TestCheckReportsEachObstacle(t *testing.T) {
 	}{
 		"nothing":               {func(*State) {}, ""},
 		"same version":          {func(s *State) { s.Server = "v1.37.0" }, ""},
-		"skipped version":       {func(s *State) { s.Server = "v1.35.1" }, "error version with Kubernetes 1.36 first"},
+		"skipped version":       {func(s *State) { s.Server = "v1.35.1" }, "error version Kubernetes 1.36 first"},
 		"older program":         {func(s *State) { s.Server = "v1.38.0" }, "error version to go back, restore a snapshot"},
 		"node is not ready":     {func(s *State) { s.Nodes = append(s.Nodes, node("second", "v1.36.4", corev1.ConditionUnknown)) }, "error node second it is not ready"},
 		"kubelet is too old":    {func(s *State) { s.Nodes[0] = node("first", "v1.33.9", corev1.ConditionTrue) }, "error node first its kubelet has version 1.33.9"},
