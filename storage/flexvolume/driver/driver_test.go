@@ -233,7 +233,7 @@ func TestOutputAndExitCodes(t *testing.T) {
 		"too few arguments":     {[]string{"mount", "/m"}, 1, `{"status":"Failure","message":"operation takes 2 arguments, got 1"}`},
 		"invalid JSON":          {[]string{"mount", "/m", "{"}, 1, `{"status":"Failure","message":"parse options: they are not a JSON object of strings"}`},
 		"secret not encoded":    {[]string{"mount", "/m", `{"kubernetes.io/secret/k":"!"}`}, 1, `{"status":"Failure","message":"read secret \"k\": it is not base64"}`},
-		"group is not a number": {[]string{"mount", "/m", `{"kubernetes.io/fsGroup":"x"}`}, 1, `{"status":"Failure","message":"read kubernetes.io/fsGroup \"x\": it is not a number"}`},
+		"group is not a number": {[]string{"mount", "/m", `{"kubernetes.io/fsGroup":"x"}`}, 1, `{"status":"Failure","message":"parse kubernetes.io/fsGroup \"x\": it is not a number"}`},
 		"size is not a number":  {[]string{"expandvolume", "{}", "/d", "x", "1"}, 1, `{"status":"Failure","message":"parse new size: strconv.ParseInt: parsing \"x\": invalid syntax"}`},
 	} {
 		command := exec.Command(path, test.args...)
