@@ -53,7 +53,7 @@ func TestGeneratorsCreateObjects(t *testing.T) {
 		"web -t --generator=job/v1":               "also set -i",
 		"web --schedule=@daily -i":                "start later",
 		"web --generator=deploymentconfig/v1 -it": configGenerator,
-		"web --generator=deploymentconfig/v1 --attach --replicas=2":     "single pod",
+		"web --generator=deploymentconfig/v1 --attach --replicas=2":     "more than one pod",
 		"web --generator=deploymentconfig/v1 --attach --dry-run=client": "--dry-run",
 		"web --env=A":     "NAME=VALUE",
 		"web --port=http": "number",
