@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"sync"
 
 	"github.com/coredns/coredns/plugin"
 	"github.com/coredns/coredns/request"
 	"github.com/miekg/dns"
+
+	"github.com/slipway-platform/slipway/internal/fairshare"
 )
 
 // maxClientQueries and maxQueries are the maximum numbers of queries that wait for resolvers at the
@@ -22,17 +23,12 @@ var errBusy = errors.New("too many queries from this client, or from all clients
 
 // limiter limits the number of queries in progress.
 type limiter struct {
-	next plugin.Handler
-	// perClient is the limit per client.
-	perClient int
-
-	lock       sync.Mutex
-	inProgress map[netip.Addr]int
-	total      int
+	next    plugin.Handler
+	queries fairshare.Shares[netip.Addr] // by client
 }
 
 func newLimiter(next plugin.Handler, perClient int) *limiter {
-	return &limiter{next: next, perClient: perClient, inProgress: map[netip.Addr]int{}}
+	return &limiter{next: next, queries: fairshare.Shares[netip.Addr]{PerKey: perClient, Total: maxQueries}}
 }
 
 func (*limiter) Name() string { return "limit" }
@@ -44,33 +40,9 @@ func (l *limiter) ServeDNS(ctx context.Context, w dns.ResponseWriter, r *dns.Msg
 	if err != nil {
 		return dns.RcodeServerFailure, err
 	}
-	if !l.acquire(client) {
+	if !l.queries.Acquire(client) {
 		return dns.RcodeServerFailure, errBusy
 	}
-	defer l.release(client)
+	defer l.queries.Release(client)
 	return l.next.ServeDNS(ctx, w, r)
-}
-
-func (l *limiter) acquire(client netip.Addr) bool {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	own, clients := l.inProgress[client], len(l.inProgress)
-	if own == 0 {
-		clients++
-	}
-	if own >= l.perClient || l.total >= maxQueries && own >= maxQueries/clients {
-		return false
-	}
-	l.total++
-	l.inProgress[client]++
-	return true
-}
-
-func (l *limiter) release(client netip.Addr) {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	l.total--
-	if l.inProgress[client]--; l.inProgress[client] == 0 {
-		delete(l.inProgress, client)
-	}
 }

@@ -125,8 +125,8 @@ func TestQueriesInProgressAreLimited(t *testing.T) {
 	}
 	close(finish)
 	queries.Wait()
-	if len(l.inProgress) > 0 || l.total != 0 {
-		t.Errorf("after their end, queries count: %v, %d", l.inProgress, l.total)
+	if clients, total := l.queries.InUse(); clients > 0 || total != 0 {
+		t.Errorf("after their end, queries count: %d clients, %d", clients, total)
 	}
 }
 

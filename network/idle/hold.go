@@ -30,7 +30,7 @@ const (
 // holder accepts connections and datagrams to idle services.
 type holder struct {
 	waker *waker
-	limit connLimit
+	limit *connLimit
 	flows flows
 
 	mu      sync.Mutex

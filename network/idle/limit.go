@@ -1,9 +1,9 @@
 package idle
 
 import (
-	"sync"
-
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/slipway-platform/slipway/internal/fairshare"
 )
 
 const (
@@ -14,48 +14,32 @@ const (
 	maxPerService = 512
 )
 
-// connLimit counts connections and senders.
+// connLimit counts connections and senders. If maxConnections is reached, each project can still
+// use an equal share of it, so that no project can prevent other projects' services from waking.
 type connLimit struct {
-	mu        sync.Mutex
-	byService map[cache.ObjectName]int
-	byProject map[string]int
-	total     int
+	services fairshare.Shares[cache.ObjectName]
+	projects fairshare.Shares[string]
 }
 
-func newConnLimit() connLimit {
-	return connLimit{byService: map[cache.ObjectName]int{}, byProject: map[string]int{}}
+func newConnLimit() *connLimit {
+	return &connLimit{fairshare.Shares[cache.ObjectName]{PerKey: maxPerService}, fairshare.Shares[string]{Total: maxConnections}}
 }
 
 // acquire counts a connection or sender of a service. If a limit is reached, it counts nothing and
-// returns false. If maxConnections is reached, each project can still use an equal share of it, so
-// that one project cannot prevent other projects' services from waking.
-func (s *connLimit) acquire(service cache.ObjectName) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	own, projects := s.byProject[service.Namespace], len(s.byProject)
-	if own == 0 {
-		projects++
-	}
-	if s.byService[service] >= maxPerService || s.total >= maxConnections && own >= maxConnections/projects {
+// returns false.
+func (l *connLimit) acquire(service cache.ObjectName) bool {
+	if !l.services.Acquire(service) {
 		return false
 	}
-	s.total++
-	s.byService[service]++
-	s.byProject[service.Namespace]++
+	if !l.projects.Acquire(service.Namespace) {
+		l.services.Release(service)
+		return false
+	}
 	return true
 }
 
 // release subtracts a connection or sender that acquire counted.
-func (s *connLimit) release(service cache.ObjectName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.total--
-	s.byService[service]--
-	if s.byService[service] == 0 {
-		delete(s.byService, service)
-	}
-	s.byProject[service.Namespace]--
-	if s.byProject[service.Namespace] == 0 {
-		delete(s.byProject, service.Namespace)
-	}
+func (l *connLimit) release(service cache.ObjectName) {
+	l.services.Release(service)
+	l.projects.Release(service.Namespace)
 }

@@ -42,11 +42,11 @@ func TestProjectsShareConnections(t *testing.T) {
 	if acquire("first", 1) != 0 {
 		t.Error("the first project holds more connections than its share")
 	}
-	if limit.acquire(cache.ObjectName{Namespace: "fourth"}); limit.byProject["fourth"] != 1 {
+	if !limit.acquire(cache.ObjectName{Namespace: "fourth"}) {
 		t.Error("the fourth project holds no connection")
 	}
 	limit.release(cache.ObjectName{Namespace: "fourth"})
-	if len(limit.byProject) != 3 {
+	if projects, _ := limit.projects.InUse(); projects != 3 {
 		t.Error("a project without connections uses memory")
 	}
 }
