@@ -131,7 +131,7 @@ func TestNodeFollowsItsGroup(t *testing.T) {
 	}
 	waitNodeReady(c, g.name)
 	description := c.OC("describe", "node", g.name)
-	for _, text := range []string{"NodeConfigRefused ", "NodeConfigReverted", "kubeletArguments.cert-dir: can only be set in node-config.yaml on the host itself", "ended 3 times before it was ready"} {
+	for _, text := range []string{"NodeConfigRefused ", "NodeConfigReverted", "kubeletArguments.cert-dir: can only be set in node-config.yaml on the host itself", "exited 3 times before it was ready"} {
 		if !strings.Contains(description, text) {
 			t.Errorf("the description of the node does not contain %q:\n%s", text, description)
 		}
