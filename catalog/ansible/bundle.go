@@ -28,7 +28,7 @@ const specLabel = "com.redhat.apb.spec"
 
 // runtimeLabel is the image label that contains the version of the contract between the broker and
 // the image. Images of version 2 write the credentials to a secret. An image without the label has
-// version 1: it keeps the credentials in its container, where the broker cannot access them.
+// version 1: it keeps the credentials in its container, and waits until the broker has read them.
 const runtimeLabel = "com.redhat.apb.runtime"
 
 // bundleTag is the image stream tag of bundles.
@@ -245,8 +245,8 @@ func (s *spec) validate() error {
 	if !slices.Contains([]string{"", "optional", "required", "unsupported"}, s.Async) {
 		fail("async is %q, must be optional, required or unsupported", s.Async)
 	}
-	if s.Bindable && s.Runtime < 2 {
-		errs = append(errs, fmt.Errorf("label %s: bindable bundles need runtime 2, not %d, because the broker cannot read their credentials otherwise; build the image from an apb-base image with runtime 2, and set the label to 2", runtimeLabel, s.Runtime))
+	if s.Runtime < 1 {
+		errs = append(errs, fmt.Errorf("label %s is %d, must be 1 or 2", runtimeLabel, s.Runtime))
 	}
 	if len(s.Plans) == 0 {
 		fail("plans is empty")

@@ -90,7 +90,7 @@ func (b *broker) order(r *http.Request, body request) (source, map[string]any, e
 }
 
 func (b *bundle) source(plan *plan) source {
-	return source{Namespace: b.Namespace, Stream: b.Stream, Image: b.Image, Name: b.Spec.Name, PlanName: plan.Name, Separate: b.Spec.separate()}
+	return source{Namespace: b.Namespace, Stream: b.Stream, Image: b.Image, Name: b.Spec.Name, PlanName: plan.Name, Separate: b.Spec.separate(), Runtime: b.Spec.Runtime}
 }
 
 // permitted returns the name of the request's originator. It returns an error if the originator

@@ -152,6 +152,11 @@ func (b *broker) advance(ctx context.Context, rec *record) error {
 		return b.launch(ctx, rec)
 	}
 	op.Description = cmp.Or(pod.Annotations[lastOperationAnnotation], waitingReason(pod))
+	if op.hasContainerCredentials() && pod.Status.Phase == corev1.PodRunning {
+		if err := b.collect(ctx, rec); err != nil {
+			return err
+		}
+	}
 	done := pod.Status.Phase == corev1.PodSucceeded
 	code := exitCode(pod)
 	if pod.Status.Phase == corev1.PodFailed && code == notImplemented && (op.Action == bindAction || op.Action == unbindAction) {
@@ -168,7 +173,7 @@ func (b *broker) advance(ctx context.Context, rec *record) error {
 	}
 	switch {
 	case done:
-		credentials, err := b.credentials(ctx, op.Name)
+		credentials, err := b.credentials(ctx, op)
 		if err != nil {
 			return err
 		}
@@ -216,8 +221,13 @@ func waitingReason(pod *corev1.Pod) string {
 	return ""
 }
 
-// credentials returns the credentials that a bundle has written to a secret, or nil.
-func (b *broker) credentials(ctx context.Context, name string) (map[string]any, error) {
+// credentials returns the credentials that a bundle has written to a secret, or that collect has
+// read from its container. It returns nil if there are none.
+func (b *broker) credentials(ctx context.Context, op *operation) (map[string]any, error) {
+	if op.hasContainerCredentials() {
+		return op.Credentials, nil
+	}
+	name := op.Name
 	secret, err := b.kube.CoreV1().Secrets(name).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -236,7 +246,7 @@ func (b *broker) credentials(ctx context.Context, name string) (map[string]any, 
 // deprovision operation, it deletes the instance's record instead.
 func (b *broker) end(ctx context.Context, rec *record, state, description string, credentials map[string]any) error {
 	op := rec.Operation
-	op.State, op.Description = state, description
+	op.State, op.Description, op.Credentials = state, description, nil
 	if state == succeeded && op.Action == deprovisionAction {
 		if err := b.clean(ctx, rec); err != nil {
 			return err

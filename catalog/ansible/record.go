@@ -50,6 +50,9 @@ type source struct {
 	PlanName  string `json:"planName"`
 	// Separate means that the bundle runs once for each binding.
 	Separate bool `json:"separate"`
+	// Runtime is the value of runtimeLabel. It is 0 in a record of a release that ran only bundles
+	// of version 2.
+	Runtime int `json:"runtime,omitempty"`
 }
 
 // bindingRecord is the stored state of a binding. It contains the credentials, or the reason why
@@ -72,6 +75,9 @@ type operation struct {
 	User        string         `json:"user"`
 	State       string         `json:"state"`
 	Description string         `json:"description,omitempty"`
+	// Credentials are the credentials that the broker has read from the container of a bundle of
+	// runtime version 1. They move to the instance or the binding when the operation ends.
+	Credentials map[string]any `json:"credentials,omitempty"`
 }
 
 func secretName(id string) string { return "instance-" + id }

@@ -90,24 +90,38 @@ func TestInvalidSpecificationErrorsNameField(t *testing.T) {
 }
 
 // An image without the runtime label has runtime version 1.
-func TestBindableBundleOfOldRuntimeIsRejected(t *testing.T) {
+func TestLabelDeterminesRuntime(t *testing.T) {
 	for _, tt := range []struct {
-		label    string
-		bindable bool
-		want     string
+		label   string
+		runtime int
+		want    string
 	}{
-		{"1", true, "set the label to 2"},
-		{"", true, "set the label to 2"},
-		{"0", true, "bundles need runtime 2, not 0"},
-		{"1", false, ""},
-		{"2", true, ""},
-		{"two", false, "invalid syntax"},
+		{"", 1, ""},
+		{"1", 1, ""},
+		{"2", 2, ""},
+		{"0", 0, "is 0, must be 1 or 2"},
+		{"two", 0, "invalid syntax"},
 	} {
-		bundle := image(t, fmt.Sprintf("{name: a, bindable: %v, plans: [{name: a}]}", tt.bindable))
+		bundle := image(t, "{name: a, bindable: true, plans: [{name: a}]}")
 		bundle.DockerImageMetadata.Raw = bytes.Replace(bundle.DockerImageMetadata.Raw, []byte(`"2"`), []byte(strconv.Quote(tt.label)), 1)
-		_, _, err := specOf(bundle)
-		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("runtime %q: %v, want %q", tt.label, err, tt.want)
+		spec, _, err := specOf(bundle)
+		if spec.Runtime != tt.runtime || (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("runtime %q: %d, %v, want %q", tt.label, spec.Runtime, err, tt.want)
+		}
+	}
+}
+
+func TestCredentialsOfContainerAreDecoded(t *testing.T) {
+	for text, want := range map[string]string{
+		"eyJ1c2VyIjogImEifQ==\n":     "map[user:a]",
+		"":                           "map[]",
+		"eyJ1c2VyIjogImEi":           "map[]", // not written completely
+		"bnVsbA==":                   "map[]",
+		"exec: no such file: secret": "map[]",
+	} {
+		got, err := decodeCredentials([]byte(text))
+		if fmt.Sprint(got) != want || (err == nil) != (want != "map[]") || err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: %v, %v", text, got, err)
 		}
 	}
 }

@@ -24,6 +24,16 @@ LABEL com.redhat.apb.spec=%q com.redhat.apb.runtime="2"
 ENTRYPOINT ["sh", "-c", "exec wget -q -O /dev/null %s/$1/$POD_NAMESPACE/$(cat $BUNDLE_STATE_LOCATION/order || echo none)", "apb"]
 `
 
+// oldBundle is a bundle of runtime version 1. It keeps its credentials in a file of its container,
+// and exits after the broker has read them. Its bind action has no playbook, as in most bundles of
+// OpenShift 3.7.
+const oldBundle = `FROM localhost/slipway-tools:current
+LABEL com.redhat.apb.spec=%q com.redhat.apb.runtime="1"
+RUN mkdir -p /var/tmp && chmod 777 /var/tmp && \
+	printf '#!/bin/sh\ncat /var/tmp/bind-creds && rm /var/tmp/bind-creds' > /usr/bin/broker-bind-creds && chmod 755 /usr/bin/broker-bind-creds
+ENTRYPOINT ["sh", "-c", "if test $1 = bind; then exit 8; fi; if test $1 != provision; then exit 0; fi; printf %%s '{\"user\": \"old\"}' | base64 > /var/tmp/creds; mv /var/tmp/creds /var/tmp/bind-creds; while test -e /var/tmp/bind-creds; do sleep 1; done", "apb"]
+`
+
 // reports contains the actions that a reporting bundle has reported, and controls the server that
 // receives them.
 type reports struct {
@@ -75,22 +85,38 @@ func (r *reports) serve(t *testing.T, c *kit.Cluster, project string) (url strin
 	return server.URL
 }
 
-// publishReporting publishes the reporting bundle and makes the broker discover it.
-func publishReporting(t *testing.T, c *kit.Cluster, url string) {
+// publishBundle publishes a bindable bundle and makes the broker discover it. dockerfile returns the
+// bundle's Dockerfile for the value of its label.
+func publishBundle(t *testing.T, c *kit.Cluster, name string, dockerfile func(spec string) string) {
 	t.Helper()
 	dir := t.TempDir()
-	text := strings.NewReplacer("rights-apb", "reporting-apb", ", required: true", "", "bindable: false", "bindable: true").Replace(refusedSpec)
-	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), fmt.Appendf(nil, reportingBundle, base64.StdEncoding.EncodeToString([]byte(text)), url), 0o644); err != nil {
+	text := strings.NewReplacer("rights-apb", name, ", required: true", "", "bindable: false", "bindable: true").Replace(refusedSpec)
+	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(dockerfile(base64.StdEncoding.EncodeToString([]byte(text)))), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	c.MustSlipway("images", "build", "--tag=localhost/reporting-apb", dir)
-	c.MustSlipway("images", "publish", "localhost/reporting-apb:latest", "openshift/reporting-apb:latest")
-	t.Cleanup(func() { c.In("openshift").OC("delete", "imagestream/reporting-apb") })
+	c.MustSlipway("images", "build", "--tag=localhost/"+name, dir)
+	c.MustSlipway("images", "publish", "localhost/"+name+":latest", "openshift/"+name+":latest")
+	t.Cleanup(func() { c.In("openshift").OC("delete", "imagestream/"+name) })
 	answer, err := c.Client.CoreV1().RESTClient().Post().AbsPath("/brokers/ansible.openshift.io/v2/bootstrap").SetHeader("X-Broker-API-Version", "2.13").DoRaw(t.Context())
 	if err != nil || !regexp.MustCompile(`"spec_count":[1-9]`).Match(answer) {
 		t.Errorf("the broker reads its bundles: %s, %v", answer, err)
 	}
-	relist(c, "reporting-apb")
+	relist(c, name)
+}
+
+func TestPlaybookBundleKeepsCredentialsInItsContainer(t *testing.T) {
+	c := kit.Shared(t)
+	explain(t, c)
+	publishBundle(t, c, "old-apb", func(spec string) string { return fmt.Sprintf(oldBundle, spec) })
+	c.Apply(`{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceInstance, metadata: {name: old}, spec: {clusterServiceClassExternalName: old-apb}}`)
+	wait(c, "serviceinstance/old", "{.status.lastConditionState}", "Ready")
+	c.Apply(`{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceBinding, metadata: {name: old}, spec: {instanceRef: {name: old}}}`)
+	wait(c, "servicebinding/old", "{.status.lastConditionState}", "Ready")
+	if got := c.OC("extract", "secret/old", "--to=-", "--keys=user"); strings.TrimSpace(got) != "old" {
+		t.Errorf("the credentials of the binding are %q", got)
+	}
+	c.OC("delete", "servicebinding/old")
+	c.OC("delete", "serviceinstance/old")
 }
 
 // The test kills the control plane while the bundle runs, and finally deletes the project. By then,
@@ -100,7 +126,8 @@ func TestPlaybookBundleRunsWhileProjectIsDeleted(t *testing.T) {
 	explain(t, c)
 	const project = "deleted-bundle"
 	r := newReports()
-	publishReporting(t, c, r.serve(t, c, project))
+	url := r.serve(t, c, project)
+	publishBundle(t, c, "reporting-apb", func(spec string) string { return fmt.Sprintf(reportingBundle, spec, url) })
 	c.OC("new-project", project, "--skip-config-write")
 	in := c.In(project)
 	in.OC("policy", "add-role-to-user", "edit", "alice")
