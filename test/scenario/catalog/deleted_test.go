@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -29,10 +30,21 @@ ENTRYPOINT ["sh", "-c", "exec wget -q -O /dev/null %s/$1/$POD_NAMESPACE/$(cat $B
 // OpenShift 3.7.
 const oldBundle = `FROM localhost/slipway-tools:current
 LABEL com.redhat.apb.spec=%q com.redhat.apb.runtime="1"
-RUN mkdir -p /var/tmp && chmod 777 /var/tmp && \
-	printf '#!/bin/sh\ncat /var/tmp/bind-creds && rm /var/tmp/bind-creds' > /usr/bin/broker-bind-creds && chmod 755 /usr/bin/broker-bind-creds
-ENTRYPOINT ["sh", "-c", "if test $1 = bind; then exit 8; fi; if test $1 != provision; then exit 0; fi; printf %%s '{\"user\": \"old\"}' | base64 > /var/tmp/creds; mv /var/tmp/creds /var/tmp/bind-creds; while test -e /var/tmp/bind-creds; do sleep 1; done", "apb"]
+COPY root /
+ENTRYPOINT ["sh", "/bin/entrypoint.sh"]
 `
+
+// oldBundleFiles contains the scripts of the old bundle. The keys are paths in its image.
+var oldBundleFiles = map[string]string{
+	"bin/broker-bind-creds": "#!/bin/sh\ncat /var/tmp/bind-creds && rm /var/tmp/bind-creds\n",
+	"bin/entrypoint.sh": `case $1 in
+bind) exit 8;;
+provision)
+	echo '{"user": "old"}' | base64 > /var/tmp/new && mv /var/tmp/new /var/tmp/bind-creds
+	while test -e /var/tmp/bind-creds; do sleep 1; done;;
+esac
+`,
+}
 
 // reports contains the actions that a reporting bundle has reported, and controls the server that
 // receives them.
@@ -86,10 +98,9 @@ func (r *reports) serve(t *testing.T, c *kit.Cluster, project string) (url strin
 }
 
 // publishBundle publishes a bindable bundle and makes the broker discover it. dockerfile returns the
-// bundle's Dockerfile for the value of its label.
-func publishBundle(t *testing.T, c *kit.Cluster, name string, dockerfile func(spec string) string) {
+// bundle's Dockerfile for the value of its label. dir is the build context.
+func publishBundle(t *testing.T, c *kit.Cluster, name, dir string, dockerfile func(spec string) string) {
 	t.Helper()
-	dir := t.TempDir()
 	text := strings.NewReplacer("rights-apb", name, ", required: true", "", "bindable: false", "bindable: true").Replace(refusedSpec)
 	if err := os.WriteFile(filepath.Join(dir, "Dockerfile"), []byte(dockerfile(base64.StdEncoding.EncodeToString([]byte(text)))), 0o644); err != nil {
 		t.Fatal(err)
@@ -107,7 +118,18 @@ func publishBundle(t *testing.T, c *kit.Cluster, name string, dockerfile func(sp
 func TestPlaybookBundleKeepsCredentialsInItsContainer(t *testing.T) {
 	c := kit.Shared(t)
 	explain(t, c)
-	publishBundle(t, c, "old-apb", func(spec string) string { return fmt.Sprintf(oldBundle, spec) })
+	dir := t.TempDir()
+	for path, text := range oldBundleFiles {
+		path = filepath.Join(dir, "root", path)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writable := filepath.Join(dir, "root/var/tmp")
+	if err := errors.Join(os.MkdirAll(writable, 0o777), os.Chmod(writable, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	publishBundle(t, c, "old-apb", dir, func(spec string) string { return fmt.Sprintf(oldBundle, spec) })
 	c.Apply(`{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceInstance, metadata: {name: old}, spec: {clusterServiceClassExternalName: old-apb}}`)
 	wait(c, "serviceinstance/old", "{.status.lastConditionState}", "Ready")
 	c.Apply(`{apiVersion: servicecatalog.k8s.io/v1beta1, kind: ServiceBinding, metadata: {name: old}, spec: {instanceRef: {name: old}}}`)
@@ -127,7 +149,7 @@ func TestPlaybookBundleRunsWhileProjectIsDeleted(t *testing.T) {
 	const project = "deleted-bundle"
 	r := newReports()
 	url := r.serve(t, c, project)
-	publishBundle(t, c, "reporting-apb", func(spec string) string { return fmt.Sprintf(reportingBundle, spec, url) })
+	publishBundle(t, c, "reporting-apb", t.TempDir(), func(spec string) string { return fmt.Sprintf(reportingBundle, spec, url) })
 	c.OC("new-project", project, "--skip-config-write")
 	in := c.In(project)
 	in.OC("policy", "add-role-to-user", "edit", "alice")
