@@ -97,8 +97,9 @@ func peakDuring(t *testing.T, pid int, work func()) (growth int) {
 }
 
 // maxGrowth is the maximum amount, in MiB, by which a tenant's requests can increase the control
-// plane's memory. Without the limits on imports, two imports add 530 MiB.
-const maxGrowth = 150
+// plane's memory. Without the limits on imports, two imports add 530 MiB. With the limits, six add
+// 80 MiB on an idle machine, but more on a busy one, where garbage is collected later.
+const maxGrowth = 300
 
 func TestHostileRegistryCannotExhaustMemory(t *testing.T) {
 	s := tenants(t)
