@@ -68,7 +68,7 @@ type workloads struct {
 	acknowledged map[string]int
 	// runs contains the containers of build pods and deployer pods, keyed by the name of the build
 	// or ReplicationController. A container is identified by its pod's UID and its own ID, which is
-	// empty until the container is created.
+	// empty until the container runs.
 	runs map[string]map[run]bool
 }
 
@@ -161,8 +161,16 @@ func (w *workloads) see(pod *corev1.Pod) {
 	}
 	w.runs[name][run{pod: pod.UID}] = true
 	for _, status := range pod.Status.ContainerStatuses {
-		w.runs[name][run{pod.UID, status.ContainerID}] = true
+		if started(status.State) {
+			w.runs[name][run{pod.UID, status.ContainerID}] = true
+		}
 	}
+}
+
+// started reports whether a container has run. The kubelet replaces a container that containerd has
+// created but could not start, for example because containerd was killed.
+func started(state corev1.ContainerState) bool {
+	return state.Running != nil || state.Terminated != nil && state.Terminated.StartedAt.Unix() > 0
 }
 
 // replaced reports whether a name is that of a rollout, and a later rollout has ended. As in
