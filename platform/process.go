@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/internal/memory"
 	"github.com/slipway-platform/slipway/internal/profile"
 	"github.com/slipway-platform/slipway/kube"
-	"github.com/slipway-platform/slipway/node/nodeconfig"
+	"github.com/slipway-platform/slipway/node/groupconfig"
 	"github.com/slipway-platform/slipway/platform/controlplane"
 	"github.com/slipway-platform/slipway/platform/host"
 	"github.com/slipway-platform/slipway/platform/nodeprocess"
@@ -82,7 +82,7 @@ func runProcess(ctx context.Context, profileSocket string, gates map[string]bool
 		p.Started()
 		ReleaseMemory(ctx)
 	})
-	if errors.Is(err, nodeconfig.ErrRestart) && ctx.Err() == nil {
+	if errors.Is(err, groupconfig.ErrRestart) && ctx.Err() == nil {
 		return supervisor.Reexec()
 	}
 	return err

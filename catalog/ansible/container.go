@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"time"
@@ -85,8 +84,7 @@ func decodeCredentials(text []byte) (credentials map[string]any, err error) {
 	return credentials, nil
 }
 
-// output returns the first maxCredentials bytes that a command in the container of an operation's
-// pod writes to its standard output.
+// output returns the standard output of a command in the container of an operation's pod.
 func (b *broker) output(ctx context.Context, pod string, command ...string) ([]byte, error) {
 	url := b.kube.CoreV1().RESTClient().Post().Namespace(pod).Resource("pods").Name(pod).SubResource("exec").VersionedParams(
 		&corev1.PodExecOptions{Container: container, Command: command, Stdout: true}, scheme.ParameterCodec).URL()
@@ -94,10 +92,21 @@ func (b *broker) output(ctx context.Context, pod string, command ...string) ([]b
 	if err != nil {
 		return nil, err
 	}
-	reader, writer := io.Pipe()
-	defer reader.Close()
-	go func() {
-		writer.CloseWithError(executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: writer}))
-	}()
-	return io.ReadAll(io.LimitReader(reader, maxCredentials))
+	var result commandOutput
+	if err := executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &result}); err != nil {
+		return nil, err
+	}
+	return result.content, nil
+}
+
+// commandOutput is the output of a command, at most maxCredentials bytes.
+type commandOutput struct{ content []byte }
+
+// Write implements io.Writer. It fails if the output is too large.
+func (o *commandOutput) Write(p []byte) (int, error) {
+	if len(o.content)+len(p) > maxCredentials {
+		return 0, fmt.Errorf("the command writes more than %d bytes", maxCredentials)
+	}
+	o.content = append(o.content, p...)
+	return len(p), nil
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/slipway-platform/slipway/node/nodeconfig"
+	"github.com/slipway-platform/slipway/node/groupconfig"
 )
 
 func TestServersAreReadAsSaved(t *testing.T) {
@@ -41,7 +41,7 @@ func TestNodeOfOnlyMasterRestartsWhenMastersAreAdded(t *testing.T) {
 	if err := os.WriteFile(record, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := (Single{record}).Run(t.Context(), func() {}); !errors.Is(err, nodeconfig.ErrRestart) {
+	if err := (Single{record}).Run(t.Context(), func() {}); !errors.Is(err, groupconfig.ErrRestart) {
 		t.Errorf("after the record: %v", err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/slipway-platform/slipway/node/nodeconfig"
+	"github.com/slipway-platform/slipway/node/groupconfig"
 )
 
 // recordInterval is the interval at which Single checks whether the record exists.
@@ -21,7 +21,7 @@ type Single struct {
 // Name returns the component's name.
 func (Single) Name() string { return "balancer" }
 
-// Run returns nodeconfig.ErrRestart when the record exists.
+// Run returns groupconfig.ErrRestart when the record exists.
 func (s Single) Run(ctx context.Context, ready func()) error {
 	ready()
 	ticker := time.NewTicker(recordInterval)
@@ -33,7 +33,7 @@ func (s Single) Run(ctx context.Context, ready func()) error {
 		case <-ticker.C:
 		}
 		if _, err := os.Stat(s.Record); err == nil {
-			return nodeconfig.ErrRestart
+			return groupconfig.ErrRestart
 		}
 	}
 }

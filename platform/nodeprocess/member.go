@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/version"
 	"github.com/slipway-platform/slipway/node"
-	"github.com/slipway-platform/slipway/node/nodeconfig"
+	"github.com/slipway-platform/slipway/node/groupconfig"
 	"github.com/slipway-platform/slipway/pki/join"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
@@ -31,7 +31,7 @@ func (h *Host) clusterSettings() (component.Component, error) {
 	request := join.Request{
 		Role: join.RoleNode, NodeName: h.Node.NodeName, Address: h.Address.String(), DNSDomain: h.Node.DNSDomain, Version: version.Slipway(),
 	}
-	return &nodeconfig.ClusterSettings{
+	return &groupconfig.ClusterSettings{
 		File: config.MasterFile(h.DataDir), Check: config.CheckNodeSettings, MasterServes: h.masterServes,
 		Fetch: func(ctx context.Context) (string, error) {
 			certificate, err := m.Certificate(time.Now())

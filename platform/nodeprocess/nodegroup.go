@@ -2,7 +2,7 @@ package nodeprocess
 
 import (
 	"github.com/slipway-platform/slipway/config"
-	"github.com/slipway-platform/slipway/node/nodeconfig"
+	"github.com/slipway-platform/slipway/node/groupconfig"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/supervisor/component"
 )
@@ -14,7 +14,7 @@ func (h *Host) nodeConfig() (component.Component, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &nodeconfig.Sync{
+	return &groupconfig.Sync{
 		Client: client, Node: h.Node.NodeName,
 		File: config.NodeFile(h.DataDir), Record: h.Path("node", "node-group.json"),
 		Merge: h.mergeGroup, Ready: h.allReady,
@@ -23,7 +23,7 @@ func (h *Host) nodeConfig() (component.Component, error) {
 
 // mergeGroup merges a node group's configuration into this host's configuration and validates the
 // result.
-func (h *Host) mergeGroup(applied, group []byte) (*nodeconfig.Change, error) {
+func (h *Host) mergeGroup(applied, group []byte) (*groupconfig.Change, error) {
 	file, err := h.MergeGroup(applied, group)
 	if err != nil {
 		return nil, err
@@ -35,5 +35,5 @@ func (h *Host) mergeGroup(applied, group []byte) (*nodeconfig.Change, error) {
 	if err := kubelet.Check(); err != nil {
 		return nil, err
 	}
-	return &nodeconfig.Change{File: file.Content, Applied: file.Applied, Restart: len(file.Changed) > 0}, nil
+	return &groupconfig.Change{File: file.Content, Applied: file.Applied, Restart: len(file.Changed) > 0}, nil
 }

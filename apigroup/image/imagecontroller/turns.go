@@ -15,9 +15,9 @@ const waitPeriod = postponeDelay * 3 / 2
 // imports of other users would never run.
 type turns struct {
 	mu sync.Mutex
-	// asked maps each owner to the time of the last rejected request. served maps each owner to the
+	// waiting maps each owner to the time of the last rejected request. served maps each owner to the
 	// time of the last accepted request.
-	asked, served map[string]time.Time
+	waiting, served map[string]time.Time
 }
 
 // take reports whether to import an owner's stream now. It returns false if accept returns false,
@@ -25,18 +25,18 @@ type turns struct {
 func (t *turns) take(owner string, now time.Time, accept func() bool) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.asked == nil {
-		t.asked, t.served = map[string]time.Time{}, map[string]time.Time{}
+	if t.waiting == nil {
+		t.waiting, t.served = map[string]time.Time{}, map[string]time.Time{}
 	}
-	t.asked[owner] = now
-	for _, times := range []map[string]time.Time{t.asked, t.served} {
+	t.waiting[owner] = now
+	for _, times := range []map[string]time.Time{t.waiting, t.served} {
 		for other, at := range times {
 			if now.Sub(at) > waitPeriod {
 				delete(times, other)
 			}
 		}
 	}
-	for other := range t.asked {
+	for other := range t.waiting {
 		if t.served[other].Before(t.served[owner]) {
 			return false
 		}
@@ -44,7 +44,7 @@ func (t *turns) take(owner string, now time.Time, accept func() bool) bool {
 	if !accept() {
 		return false
 	}
-	delete(t.asked, owner)
+	delete(t.waiting, owner)
 	t.served[owner] = now
 	return true
 }

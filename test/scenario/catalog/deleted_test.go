@@ -97,8 +97,8 @@ func (r *reports) serve(t *testing.T, c *kit.Cluster, project string) (url strin
 	return server.URL
 }
 
-// publishBundle publishes a bindable bundle and makes the broker discover it. dockerfile returns the
-// bundle's Dockerfile for the value of its label. dir is the build context.
+// publishBundle publishes a bindable bundle and makes the broker discover it. dir is the build
+// context. dockerfile returns the bundle's Dockerfile for the value of its label.
 func publishBundle(t *testing.T, c *kit.Cluster, name, dir string, dockerfile func(spec string) string) {
 	t.Helper()
 	text := strings.NewReplacer("rights-apb", name, ", required: true", "", "bindable: false", "bindable: true").Replace(refusedSpec)

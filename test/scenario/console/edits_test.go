@@ -55,20 +55,8 @@ func TestUserEditsWorkloadsAndTakesSnapshotInForms(t *testing.T) {
 	s.OC("delete", "volumesnapshot/kept", "--timeout=1m")
 }
 
-// edited contains a DeploymentConfig, a claim whose volume exists, and a role that allows creating
-// snapshots, because the project roles do not allow it.
+// edited contains a DeploymentConfig, and a claim whose volume exists.
 const edited = `
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: snapshots}
-rules: [{apiGroups: [snapshot.storage.k8s.io], resources: [volumesnapshots], verbs: [create, get, list, watch]}]
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: snapshots}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: snapshots}
-subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: developer}]
----
 apiVersion: image.openshift.io/v1
 kind: ImageStream
 metadata: {name: released}

@@ -1,4 +1,4 @@
-// Package nodeconfig applies a node group's configuration to a node. In OpenShift 3, the pods of
+// Package groupconfig applies a node group's configuration to a node. In OpenShift 3, the pods of
 // the `sync` DaemonSet do this.
 //
 //	annotation of the Node    →  ConfigMap  →  node-config.yaml  →  the process restarts
@@ -7,7 +7,7 @@
 //
 // The control plane (package controller/nodegroup) selects the configuration for one node at a
 // time. Pods continue to run while the process restarts.
-package nodeconfig
+package groupconfig
 
 import (
 	"context"

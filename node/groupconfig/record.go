@@ -1,4 +1,4 @@
-package nodeconfig
+package groupconfig
 
 import (
 	"crypto/sha256"
