@@ -1,12 +1,10 @@
 package measure
 
 import (
-	"fmt"
-	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
+
+	"github.com/prometheus/procfs"
 
 	"github.com/slipway-platform/slipway/test/kit"
 )
@@ -33,23 +31,14 @@ func memory(t *testing.T, host *kit.Cluster) (total consumption) {
 }
 
 // memoryOf returns a process's memory, or zero if the process has exited.
-func memoryOf(pid int) (c consumption) {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+func memoryOf(pid int) consumption {
+	proc, err := procfs.NewProc(pid)
 	if err != nil {
-		return c
+		return consumption{}
 	}
-	for line := range strings.Lines(string(content)) {
-		words := strings.Fields(line)
-		if len(words) != 3 {
-			continue // the first line is an address range
-		}
-		kibibytes, _ := strconv.ParseInt(words[1], 10, 64) // the kernel writes only digits
-		switch words[0] {
-		case "Pss:":
-			c.proportional = kibibytes << 10
-		case "Anonymous:":
-			c.anonymous = kibibytes << 10
-		}
+	rollup, err := proc.ProcSMapsRollup()
+	if err != nil {
+		return consumption{}
 	}
-	return c
+	return consumption{int64(rollup.Pss), int64(rollup.Anonymous)}
 }

@@ -3,12 +3,11 @@ package measure
 import (
 	"context"
 	"fmt"
-	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/prometheus/procfs"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -90,7 +89,7 @@ func controlPlane(t *testing.T, c *kit.Cluster) (u usage) {
 	pid := processID(t, c, "control-plane")
 	before, start := processorTime(t, pid), time.Now()
 	leaveAlone(*idle)
-	u.share = (processorTime(t, pid) - before).Seconds() / time.Since(start).Seconds()
+	u.share = (processorTime(t, pid) - before) / time.Since(start).Seconds()
 	u.bytes = memoryOf(pid).proportional
 	return u
 }
@@ -107,20 +106,18 @@ func processID(t *testing.T, c *kit.Cluster, name string) int {
 	return 0
 }
 
-// processorTime returns the CPU time that a process has used in user and kernel mode.
-func processorTime(t *testing.T, pid int) time.Duration {
+// processorTime returns the CPU time that a process has used in user and kernel mode, in seconds.
+func processorTime(t *testing.T, pid int) float64 {
 	t.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	proc, err := procfs.NewProc(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, _ := strings.Cut(string(stat), ") ")
-	var user, system int64
-	words := strings.Fields(after) // the first word is field 3, the process's state
-	if _, err := fmt.Sscan(words[11]+" "+words[12], &user, &system); err != nil {
+	stat, err := proc.Stat()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return time.Duration(user+system) * 10 * time.Millisecond
+	return stat.CPUTime()
 }
 
 // loadNamespace is the namespace for simulated pods.

@@ -7,7 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
+
+	"github.com/prometheus/procfs"
 )
 
 // Process is one of a side's running processes.
@@ -85,11 +86,15 @@ func ReadProcess(dir string) (Process, error) {
 	if len(line) == 0 {
 		return Process{}, os.ErrNotExist
 	}
-	stat, err := readStat(dir)
+	proc, err := procfs.NewProc(pid)
 	if err != nil {
 		return Process{}, err
 	}
-	return Process{PID: pid, Parent: stat.parent, Name: programName(line)}, nil
+	stat, err := proc.Stat()
+	if err != nil {
+		return Process{}, err
+	}
+	return Process{PID: pid, Parent: stat.PPID, Name: programName(line)}, nil
 }
 
 // programName returns the name under which the report lists a process. line is the process's
@@ -104,44 +109,6 @@ func programName(line []byte) string {
 		return "slipway " + args[1]
 	}
 	return name
-}
-
-// stat contains the fields of /proc/<pid>/stat that the benchmark uses; see proc(5).
-type stat struct {
-	parent int
-	// seconds is the CPU time, in seconds, of the process and its exited children.
-	seconds float64
-}
-
-func readStat(dir string) (stat, error) {
-	data, err := os.ReadFile(filepath.Join(dir, "stat"))
-	if err != nil {
-		return stat{}, err
-	}
-	return parseStat(string(data))
-}
-
-func parseStat(line string) (stat, error) {
-	// The name in parentheses can contain spaces and parentheses. It is followed by the third
-	// field, the state.
-	fields := strings.Fields(line[strings.LastIndex(line, ")")+1:])
-	const state, parent, userTime, childrenSystemTime = 3, 4, 14, 17
-	if len(fields) <= childrenSystemTime-state {
-		return stat{}, fmt.Errorf("read process state %q: too short", line)
-	}
-	var s stat
-	var err error
-	if s.parent, err = strconv.Atoi(fields[parent-state]); err != nil {
-		return stat{}, fmt.Errorf("read process state %q: %w", line, err)
-	}
-	for _, field := range fields[userTime-state : childrenSystemTime-state+1] {
-		ticks, err := strconv.ParseInt(field, 10, 64)
-		if err != nil {
-			return stat{}, fmt.Errorf("read process state %q: %w", line, err)
-		}
-		s.seconds += float64(ticks) / ticksPerSecond
-	}
-	return s, nil
 }
 
 // Usage returns the resource usage of each process that Processes returns.
@@ -166,36 +133,18 @@ func (h *Host) Usage() ([]Usage, error) {
 
 // Usage returns the current usage of the process. The process must be running.
 func (p Process) Usage() (Usage, error) {
-	dir := filepath.Join("/proc", strconv.Itoa(p.PID))
-	stat, err := readStat(dir)
+	proc, err := procfs.NewProc(p.PID)
 	if err != nil {
 		return Usage{}, err
 	}
-	rollup, err := os.ReadFile(filepath.Join(dir, "smaps_rollup"))
+	stat, err := proc.Stat()
 	if err != nil {
 		return Usage{}, err
 	}
-	u := Usage{Name: p.Name, Seconds: stat.seconds}
-	if u.PSS, err = rollupField(string(rollup), "Pss"); err != nil {
+	memory, err := proc.ProcSMapsRollup()
+	if err != nil {
 		return Usage{}, err
 	}
-	u.Anonymous, err = rollupField(string(rollup), "Anonymous")
-	return u, err
-}
-
-// rollupField returns the value of a field in /proc/<pid>/smaps_rollup, in bytes. The file's unit
-// is kB.
-func rollupField(rollup, name string) (int64, error) {
-	for line := range strings.Lines(rollup) {
-		value, ok := strings.CutPrefix(line, name+":")
-		if !ok {
-			continue
-		}
-		kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "kB")), 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("read memory field %q: %w", name, err)
-		}
-		return kilobytes * 1024, nil
-	}
-	return 0, fmt.Errorf("read memory field %q: the file does not contain it", name)
+	children := float64(stat.CUTime+stat.CSTime) / ticksPerSecond
+	return Usage{Name: p.Name, PSS: int64(memory.Pss), Anonymous: int64(memory.Anonymous), Seconds: stat.CPUTime() + children}, nil
 }

@@ -27,33 +27,6 @@ func TestProgramName(t *testing.T) {
 	}
 }
 
-func TestStatOfProcessWithSpacesInName(t *testing.T) {
-	const line = "42 (a ) b) S 7 42 42 0 -1 4194560 100 0 0 0 150 50 20 30 20 0 9 0 12345 1000000 500"
-	got, err := parseStat(line)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.parent != 7 || got.seconds != 2.5 {
-		t.Errorf("got parent %d and %v s, want 7 and 2.5 s", got.parent, got.seconds)
-	}
-	if _, err := parseStat("42 (short) S 7"); err == nil {
-		t.Error("a truncated line causes no error")
-	}
-}
-
-func TestRollupFieldMatchesName(t *testing.T) {
-	const rollup = "Rss:                 900 kB\nPss:                 200 kB\nPss_Anon:             50 kB\nAnonymous:           112 kB\n"
-	for name, want := range map[string]int64{"Pss": 200 << 10, "Anonymous": 112 << 10} {
-		got, err := rollupField(rollup, name)
-		if err != nil || got != want {
-			t.Errorf("field %s: got %d, %v; want %d", name, got, err, want)
-		}
-	}
-	if _, err := rollupField(rollup, "Swap"); err == nil {
-		t.Error("a missing field causes no error")
-	}
-}
-
 // sleeper is a shell script that keeps running in the background.
 const sleeper = "sleep 300 & sleep 301 & wait"
 
