@@ -19,8 +19,8 @@ type visit struct {
 	manifests distribution.ManifestService
 	layers    []link
 	revisions []link
-	// names maps the digest of each stored manifest to its digests in the repository. ids is the
-	// reverse map.
+	// names maps the digest under which a manifest is stored to the digests by which the repository
+	// refers to it. ids is the reverse map.
 	names map[digest.Digest][]digest.Digest
 	ids   map[digest.Digest]digest.Digest
 	// removed contains the manifests that the request specifies.

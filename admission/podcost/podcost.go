@@ -28,9 +28,9 @@ const Name = "slipway.io/PodCost"
 const (
 	// maxSize is the maximum size, in bytes, of the text that the kubelet expands for a pod.
 	maxSize = 8 << 20
-	// foreignSize is the assumed size, in bytes, of a value that the pod does not contain, such as the
-	// value of a secret key. The assumed size is much larger than a typical value, because the value
-	// can be up to 1 MiB.
+	// foreignSize is the assumed size, in bytes, of a value that the pod does not contain, such as a
+	// value in a secret. It is a high estimate: typical values are much smaller, but some have up to
+	// 1 MiB.
 	foreignSize = 16 << 10
 	// maxCopies is the maximum number of secrets, ConfigMaps and individual keys that the kubelet
 	// writes for a pod. Each of them can be up to 1 MiB.

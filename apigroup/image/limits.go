@@ -37,8 +37,8 @@ type limit struct {
 	maximum    resource.Quantity
 }
 
-// exceeded returns the error message for a request that exceeds the limit. would is the usage that
-// the request would cause.
+// exceeded returns the error message for a request that exceeds the limit. would is the total
+// usage after the request.
 func (l *limit) exceeded(would *resource.Quantity) string {
 	return fmt.Sprintf("maximum %s usage per %s is %s by LimitRange %q, but it would be %s", l.of, l.kind, l.maximum.String(), l.limitRange, would)
 }

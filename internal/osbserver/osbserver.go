@@ -87,7 +87,7 @@ const MaxBodyBytes = 1 << 20
 // Serve performs the checks that all requests require, calls handle, and writes the response.
 func Serve(w http.ResponseWriter, r *http.Request, handle func(*http.Request) (Response, error)) {
 	r.Body = http.MaxBytesReader(w, r.Body, MaxBodyBytes)
-	err := acceptable(r)
+	err := checkHeaders(r)
 	var resp Response
 	if err == nil {
 		resp, err = handle(r)
@@ -110,8 +110,9 @@ func respond(w http.ResponseWriter, resp Response, err error) {
 	_ = json.NewEncoder(w).Encode(resp.Body) // an error means that the client disconnected
 }
 
-// acceptable returns an error if a request's headers are not acceptable.
-func acceptable(r *http.Request) error {
+// checkHeaders returns an error if a request uses an unsupported version of the API, or if its body
+// is not JSON.
+func checkHeaders(r *http.Request) error {
 	major, minor, _ := strings.Cut(r.Header.Get(VersionHeader), ".")
 	if number, err := strconv.Atoi(minor); major != "2" || err != nil || number < olderVersion {
 		return Refuse(http.StatusPreconditionFailed, "header %s is %q, must be 2.%d or a later 2.x",

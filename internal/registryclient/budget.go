@@ -15,8 +15,8 @@ const (
 	defaultOwnerBytes, maxOwnerBytes, imageBytes = 12 << 20, 64 << 20, 32 << 10
 	// maxOpen and maxOpenByOwner are the maximum numbers of open accounts, in total and per owner.
 	maxOpen, maxOpenByOwner = 32, 4
-	// reserve is available only to work that has read less than smallWork, so that owners with
-	// large amounts of work cannot block all others.
+	// reserve is available only to operations that have read less than smallWork bytes, so that
+	// owners with large operations cannot block all others.
 	reserve, smallWork = 8 << 20, 256 << 10
 )
 

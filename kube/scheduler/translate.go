@@ -109,7 +109,7 @@ func (t *translation) profile(p *policy.Policy) *configv1.KubeSchedulerProfile {
 	return profile
 }
 
-// enable enables each upstream plugin as a filter plugin, as a score plugin or as both. A plugin
+// enable enables each upstream plugin that the policy uses for filtering, scoring or both. A plugin
 // that has only one of these roles is disabled for the other role.
 func (t *translation) enable(plugins *configv1.Plugins) {
 	for _, name := range governed() {

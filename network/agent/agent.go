@@ -92,7 +92,7 @@ type Agent struct {
 	DNSDevice     string        // device for DNSIP, such as slipway-dns; optional with DNSIP
 	DNSIP         netip.Addr    // address of the pods' DNS server, such as 169.254.20.10
 	HostPorts     []int         // TCP ports of this host that its firewall must leave open for pods
-	CheckInterval time.Duration // interval between checks; the default is 30 s
+	CheckInterval time.Duration // interval between checks, greater than 0
 }
 
 // Name returns the component's name.
@@ -125,11 +125,7 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 		return fmt.Errorf("network: %w", err)
 	}
 	cluster := &cluster{nodes: informer.GetStore(), objects: objects}
-	period := a.CheckInterval
-	if period == 0 {
-		period = 30 * time.Second
-	}
-	ticker := time.NewTicker(period)
+	ticker := time.NewTicker(a.CheckInterval)
 	defer ticker.Stop()
 
 	var subnet netip.Prefix

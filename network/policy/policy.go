@@ -99,7 +99,7 @@ type Enforcer struct {
 	Tunnel *vxlan.Tunnel
 	// Direct means that TCP packets between hosts bypass the rules if no policy restricts them.
 	Direct bool
-	// CheckInterval is the interval between two checks that the table exists; the default is 30s.
+	// CheckInterval is the interval between two checks that the table exists. It must be positive.
 	CheckInterval time.Duration
 
 	timeouts timeouts // defaultTimeouts if zero
@@ -110,11 +110,8 @@ type Enforcer struct {
 // errStopped means that the component is stopping. The CNI plugin retries the call.
 var errStopped = errors.New("the component network-policy is stopping")
 
-const (
-	defaultCheckInterval = 30 * time.Second
-	// retryBackoff is the delay before a retry after a failure to write the table.
-	retryBackoff = time.Second
-)
+// retryBackoff is the delay before a retry after a failure to write the table.
+const retryBackoff = time.Second
 
 // Name returns the component's name.
 func (*Enforcer) Name() string { return "network-policy" }
@@ -204,13 +201,13 @@ type enforcement struct {
 	requests <-chan chan<- error // requests from the CNI plugin
 	reporter *reporter
 	plugin   string                   // the cluster's network plugin
-	exits    map[string]egressip.Exit // exits for which forgetFlows last succeeded
+	exits    map[string]egressip.Exit // exits of projects at the last success of forgetFlows
 }
 
 // loop writes the rules after each change and each request, until ctx is done. A single write
 // applies all preceding changes and requests.
 func (s *enforcement) loop(ctx context.Context, changes, lost <-chan struct{}) {
-	ticker := time.NewTicker(cmp.Or(s.CheckInterval, defaultCheckInterval))
+	ticker := time.NewTicker(s.CheckInterval)
 	defer ticker.Stop()
 	var retry <-chan time.Time
 	for {

@@ -69,7 +69,7 @@ func newFixture(t *testing.T) *fixture {
 	}
 	f := &fixture{
 		T: t, client: client, network: network, pods: map[string]hosttest.Namespace{}, address: map[string]string{},
-		enforcer: &Enforcer{NodeName: "one", Client: client, Table: "test-policy", Socket: filepath.Join(t.TempDir(), "s"), LeaseDir: t.TempDir(),
+		enforcer: &Enforcer{NodeName: "one", CheckInterval: 30 * time.Second, Client: client, Table: "test-policy", Socket: filepath.Join(t.TempDir(), "s"), LeaseDir: t.TempDir(),
 			Network: network, Networks: Networks{Pods: []netip.Prefix{netip.MustParsePrefix("10.128.0.0/14")}, Services: netip.MustParsePrefix("172.30.0.0/16"), Tunnel: "tunnel"}, Names: NewNames(), Resolvable: NewResolvable(filepath.Join(t.TempDir(), "resolvable")), Resolver: "127.0.0.1:1", Tunnel: &vxlan.Tunnel{},
 			timeouts: timeouts{labels: 200 * time.Millisecond, network: 200 * time.Millisecond},
 		},

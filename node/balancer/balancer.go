@@ -33,8 +33,9 @@ type Balancer struct {
 	Address string
 	// Servers contains the initial host:port addresses of the API servers.
 	Servers []string
-	// Public, if set, is the masters' public host:port address. It is used while no listed API
-	// server serves, because after a restore on other machines, no listed address is valid.
+	// Public, if set, is the masters' public host:port address. It is used while none of
+	// the listed API servers responds, for example because the masters were restored on other
+	// machines.
 	Public string
 	// Preferred, if set, is the API server on the same host. It receives all connections while it
 	// is serving.

@@ -67,7 +67,7 @@ func (h *Host) BackupSources(images bool) []string {
 	return sources
 }
 
-// SnapshotPath returns the path of the etcd snapshot in a backup of this host.
+// SnapshotPath returns the path to which a restored backup writes its etcd snapshot.
 func (h *Host) SnapshotPath() string { return h.Path(restoredSnapshot) }
 
 // RestoreBackup writes the files in a backup to an empty data directory and restores the etcd

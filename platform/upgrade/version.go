@@ -42,8 +42,8 @@ func (f VersionFile) Record(version string) error {
 	return atomicfile.Write(string(f), []byte(version+"\n"), 0o600)
 }
 
-// Remove removes the recorded version, because the data might have been replaced with data of a
-// different version.
+// Remove removes the recorded version. Call it after the data has been replaced, for example with a
+// backup, because the new data might have a different version.
 func (f VersionFile) Remove() error {
 	if err := os.Remove(string(f)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove data version: %w", err)

@@ -42,7 +42,7 @@ func (d *Driver) available() (int64, error) {
 	var errs []error // errors of unreadable records, which are ignored
 	committed := int64(0)
 	for file, v := range d.volumes.all(&errs) {
-		if v.isCache() { // a cache commits no capacity, although volumes cannot use its space
+		if v.isCache() { // caches do not count, although they take space from volumes
 			continue
 		}
 		images = append(images, d.volumes.image(file))

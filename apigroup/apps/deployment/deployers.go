@@ -171,9 +171,9 @@ func (l *deployerController) syncDeployer(ctx context.Context, rc *corev1.Replic
 	return nil
 }
 
-// deployerPod returns the pod that has the name of a deployment's deployer. If the cache does not
-// contain a running pod of that name, deployerPod reads the pod from the API server. This is
-// necessary because the cache might lack the pod or contain the pod of an earlier attempt.
+// deployerPod returns the pod that has the name of a deployment's deployer. If the cache
+// contains no such pod, or one that has finished, deployerPod reads the pod from the API server,
+// because the cache might lack the pod, or still contain the pod of an earlier attempt.
 func (l *deployerController) deployerPod(ctx context.Context, rc *corev1.ReplicationController) (*corev1.Pod, error) {
 	name := rollout.DeployerName(rc.Name)
 	pod, err := l.pods.Pods(rc.Namespace).Get(name)

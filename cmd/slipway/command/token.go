@@ -161,8 +161,8 @@ func listTokens(cmd *cobra.Command, opts *options) error {
 	return table.Flush()
 }
 
-// openTokens returns access to the join tokens of this master's cluster, and the cluster's
-// PEM-encoded CA certificate.
+// openTokens returns the join tokens of this master's cluster, and the cluster's PEM-encoded CA
+// certificate.
 func openTokens(opts *options) (hosts.Tokens, []byte, error) {
 	h, err := opts.loadMaster()
 	if err != nil {

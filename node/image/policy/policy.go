@@ -21,7 +21,7 @@ import (
 type Policy struct {
 	general []requirement
 	// scopes maps registries, repositories and images to their requirements. The key "" applies to
-	// all other images in a registry.
+	// images in registries that match no other key.
 	scopes map[string][]requirement
 }
 

@@ -53,8 +53,8 @@ func (p *provisioner) reconcileClaim(ctx context.Context, key controller.Key) er
 }
 
 // isComplete reports whether a PersistentVolume exists for the claim's volume. If it exists,
-// isComplete also removes the pending finalizer. If the claim is pending, the cache might be stale,
-// so isComplete also queries the API server.
+// isComplete also removes the pending finalizer. If the cache does not contain the
+// volume of a pending claim, isComplete queries the API server, because the cache might be stale.
 func (p *provisioner) isComplete(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	pv, err := p.volumes.Get(volumeName(claim))
 	if apierrors.IsNotFound(err) && isPending(claim) {

@@ -46,9 +46,9 @@ type Options struct {
 const (
 	// pendingFinalizer marks a claim that might have a volume without a PersistentVolume.
 	pendingFinalizer = "csi.slipway.io/provisioning"
-	// volumeFinalizer protects a PersistentVolume until its volume is deleted. It is the
-	// external-provisioner's finalizer, so that volumes created by the external-provisioner
-	// continue to work.
+	// volumeFinalizer protects a PersistentVolume until its volume is deleted. The
+	// external-provisioner uses the same finalizer, so volumes that it has created continue to
+	// work.
 	volumeFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
 	// provisionedByAnnotation on a PersistentVolume contains the name of its provisioner.
 	provisionedByAnnotation = "pv.kubernetes.io/provisioned-by"

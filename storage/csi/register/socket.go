@@ -64,7 +64,7 @@ func (o *registrationSocket) open() error {
 // close removes the socket. The kubelet then unregisters the driver.
 func (o *registrationSocket) close() error {
 	err := os.Remove(o.path)
-	o.server.GracefulStop() // completes the kubelet's current calls
+	o.server.GracefulStop() // waits for the kubelet's current calls
 	o.serving.Wait()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove registration socket: %w", err)

@@ -1,7 +1,7 @@
 package snapshot
 
-// The names are the same as in the community's snapshotter, so that its objects and tools continue
-// to work with Slipway.
+// Kubernetes' external-snapshotter uses the same names, so its objects and tools continue to work
+// with Slipway.
 const (
 	prefix = "snapshot.storage.kubernetes.io/"
 

@@ -133,7 +133,7 @@ func attacherArguments(kubeconfig string, sockets []string) []string {
 	return []string{"--kubeconfig", kubeconfig, "--csi-address", sockets[0], "--worker-threads", fmt.Sprint(maxCalls), "--kube-api-qps", "10000", "--kube-api-burst", "10000"}
 }
 
-// buildAttacher builds the attacher from its own module in attacherFrom.
+// buildAttacher builds the attacher, which has its own Go module in the directory attacherFrom.
 func buildAttacher(ctx context.Context, path string) error {
 	absolute, err := filepath.Abs(path)
 	if err != nil {

@@ -180,7 +180,7 @@ func throughProxy(t *testing.T, b *fixture, s *server) {
 		t.Errorf("user of the proxy: %+v", user)
 	}
 	// As in the guide, the client receives a code after the proxy has authenticated the user. The
-	// client exchanges the code without the proxy.
+	// client then exchanges the code directly with the master.
 	page := s.do(outside, http.MethodGet, b.proxy+"/login-proxy/oauth/authorize?client_id=openshift-browser-client&response_type=code", nil, dave).location(t)
 	if page.Path != "/oauth/token/display" || page.Query().Get("code") == "" {
 		t.Errorf("the code is sent to %s", page)

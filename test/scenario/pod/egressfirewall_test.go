@@ -108,7 +108,8 @@ func TestFirewallOfTheGuideRestrictsExternalTraffic(t *testing.T) {
 		t.Errorf("oc describe prints\n%s", output)
 	}
 
-	// The policy must also apply to the node's own addresses, except for services and DNS.
+	// The policy must also apply to connections to the node's own addresses, but not to services
+	// and DNS.
 	for address, want := range api {
 		if got := reachesAPI(p.Cluster, address); got != want {
 			t.Errorf("connection to %s: %t, want %t", address, got, want)
