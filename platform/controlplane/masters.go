@@ -70,7 +70,7 @@ func (h *Host) admitMaster(ctx context.Context, request join.Request) (*join.Mas
 	}
 	master := membership.Master{
 		DataDir: h.DataDir, NodeName: h.Node.NodeName, Address: h.Address, ConfigFile: h.File, ClusterFile: h.ClusterFile(), Several: h.SeveralMasters(),
-		PeerAddress: h.Master.EtcdPeerAddress(), SharedFiles: append(shared, h.HTPasswdFiles()...),
+		ClientAddress: h.Master.EtcdAddress(), PeerAddress: h.Master.EtcdPeerAddress(), SharedFiles: append(shared, h.HTPasswdFiles()...),
 		Members: h.EtcdMembers(), Client: h.deps.Kube, Expand: h.expand,
 	}
 	return master.Admit(ctx, request)

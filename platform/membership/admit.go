@@ -27,8 +27,8 @@ type Master struct {
 	// several masters, or is ready for them.
 	ClusterFile string
 	Several     bool
-	// PeerAddress is the address on which etcd serves its peers.
-	PeerAddress string
+	// ClientAddress and PeerAddress are the addresses on which etcd serves clients and its peers.
+	ClientAddress, PeerAddress string
 	// SharedFiles lists the files that all masters share, in addition to the configuration files.
 	SharedFiles []string
 	Members     etcdmember.Client
@@ -47,12 +47,16 @@ func (m *Master) Admit(ctx context.Context, request join.Request) (*join.Master,
 	if !m.Several {
 		return nil, m.becomeOneOfSeveral(ctx)
 	}
-	// The host receives this master's configuration, so its etcd member uses the same port.
-	_, port, err := net.SplitHostPort(m.PeerAddress)
-	if err != nil {
+	// The host receives this master's configuration, so its etcd member uses the same ports.
+	_, client, clientErr := net.SplitHostPort(m.ClientAddress)
+	_, peer, err := net.SplitHostPort(m.PeerAddress)
+	if err := errors.Join(clientErr, err); err != nil {
 		return nil, fmt.Errorf("read etcd address: %w", err)
 	}
-	cluster, err := masters.Admit(ctx, m.Members, request.NodeName, "https://"+net.JoinHostPort(request.Address, port))
+	if err := checkFirewall(ctx, request.Address, client, peer); err != nil {
+		return nil, hosts.Refuse("master %s cannot connect to this host: %w; %s", m.NodeName, err, openPorts)
+	}
+	cluster, err := masters.Admit(ctx, m.Members, request.NodeName, "https://"+net.JoinHostPort(request.Address, peer))
 	var exists masters.MemberError
 	if errors.As(err, &exists) {
 		return nil, hosts.Refuse("%w", exists)

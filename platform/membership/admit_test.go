@@ -2,6 +2,7 @@ package membership
 
 import (
 	"errors"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/slipway-platform/slipway/controller/hosts"
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/pki/join"
 	"github.com/slipway-platform/slipway/platform/record"
 )
@@ -29,7 +31,7 @@ func newMaster(t *testing.T) (master *Master, client *fake.Clientset, stopped fu
 	expanded := false
 	return &Master{
 		DataDir: dir, NodeName: "first", Address: netip.MustParseAddr("192.0.2.1"), ClusterFile: filepath.Join(dir, "master", "cluster.json"),
-		PeerAddress: "0.0.0.0:7001", Client: client, Expand: func() { expanded = true },
+		ClientAddress: "0.0.0.0:4001", PeerAddress: "0.0.0.0:7001", Client: client, Expand: func() { expanded = true },
 	}, client, func() bool { return expanded }
 }
 
@@ -91,4 +93,31 @@ func TestInvalidPeerAddressIsReported(t *testing.T) {
 	master.Several, master.PeerAddress = true, "0.0.0.0"
 	_, err := master.Admit(t.Context(), join.Request{NodeName: "second", Address: "192.0.2.2"})
 	expectError(t, "no port", err, "read etcd address")
+}
+
+// A host has no member yet if the masters cannot connect to it, so it can repeat the request.
+func TestHostBehindFirewallBecomesNoMember(t *testing.T) {
+	master, _, _ := newMaster(t)
+	master.Several = true
+	_, err := master.Admit(t.Context(), join.Request{NodeName: "second", Address: unreachable})
+	var refusal hosts.Refusal
+	if !errors.As(err, &refusal) {
+		t.Errorf("got error %v, want a refusal", err)
+	}
+	expectError(t, "port", err, "master first cannot connect to this host: dial tcp "+unreachable+":4001")
+	expectError(t, "remedy", err, "allow connections between masters, in both directions")
+}
+
+// unreachable is the broadcast address of the loopback device, to which the kernel makes no TCP
+// connections.
+const unreachable = "127.255.255.255"
+
+func TestRefusedConnectionMeansOpenPort(t *testing.T) {
+	_, unused, err := net.SplitHostPort(componenttest.UnusedAddress(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := checkFirewall(t.Context(), "127.0.0.1", unused); err != nil {
+		t.Errorf("port without a server: %v", err)
+	}
 }

@@ -7,13 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
-	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/atomicfile"
@@ -23,9 +19,6 @@ import (
 
 // maxSharedFile is the maximum size of a configuration file that masters share, in bytes.
 const maxSharedFile = 256 << 10
-
-// etcdTimeout is the timeout for connecting to the etcd member of another master.
-const etcdTimeout = 5 * time.Second
 
 // SharedFiles returns the contents of the files that a master sends to a new master, keyed by path
 // relative to the data directory. It returns the existing files in paths and the configuration
@@ -71,10 +64,14 @@ func (h *Host) becomeMaster(ctx context.Context, token join.Token, key *ecdh.Pri
 	if err := json.Unmarshal(message, &master); err != nil {
 		return fmt.Errorf("read master response: %w; use the same version of slipway on all hosts", err)
 	}
-	if err := h.checkContradictions(master.Files); err != nil {
+	theirs, err := clusterConfig(master.Files)
+	if err != nil {
 		return err
 	}
-	if err := h.checkEtcd(ctx, master.Etcd, response.Masters); err != nil {
+	if err := h.checkContradictions(theirs); err != nil {
+		return err
+	}
+	if err := h.checkEtcd(ctx, master.Etcd, response.Masters, theirs.Master.EtcdAddress()); err != nil {
 		return err
 	}
 	cluster := record.Cluster{Etcd: master.Etcd, Registry: response.Registry}
@@ -97,68 +94,9 @@ func (h *Host) becomeMaster(ctx context.Context, token join.Token, key *ecdh.Pri
 	return cluster.Write(h.ClusterFile)
 }
 
-// checkEtcd returns an error if this host cannot connect to the etcd member of the master that
-// admitted it. It does not check the other members, because they might be lost. If no member has
-// the address of that master's API server, this host must be able to connect to any member. cluster
-// lists the members as NAME=URL, and apis contains the host:port of the master's API server.
-func (h *Host) checkEtcd(ctx context.Context, cluster string, apis []string) error {
-	own := h.Config.Node.NodeName
-	var members, others []etcdMember
-	for member := range strings.SplitSeq(cluster, ",") {
-		name, peer, _ := strings.Cut(member, "=")
-		target, err := url.Parse(peer)
-		if err != nil {
-			return fmt.Errorf("read address of etcd member %s: %w", name, err)
-		}
-		switch {
-		case name == own:
-		case slices.ContainsFunc(apis, func(api string) bool {
-			host, _, err := net.SplitHostPort(api)
-			return err == nil && host == target.Hostname()
-		}):
-			members = append(members, etcdMember{name, target.Host})
-		default:
-			others = append(others, etcdMember{name, target.Host})
-		}
-	}
-	if len(members) == 0 {
-		members = others
-	}
-	var errs []error
-	for _, member := range members {
-		conn, err := (&net.Dialer{Timeout: etcdTimeout}).DialContext(ctx, "tcp", member.address)
-		if err == nil {
-			return conn.Close()
-		}
-		errs = append(errs, fmt.Errorf("the etcd member of master %s does not respond: %w", member.name, err))
-	}
-	return fmt.Errorf("%w; allow connections between masters to ports 2379 and 2380, and run the command again; if this host is not to become a master, run on another master: slipway etcd remove %s", errors.Join(errs...), own)
-}
-
-// etcdMember is a member of etcd. address is the host:port at which it serves its peers.
-type etcdMember struct{ name, address string }
-
 // checkContradictions returns an error if settings in this host's master-config.yaml differ from
 // the cluster's settings.
-func (h *Host) checkContradictions(files map[string][]byte) error {
-	dir, err := os.MkdirTemp("", "slipway-")
-	if err != nil {
-		return fmt.Errorf("compare settings: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	name := filepath.Join("master", "master-config.yaml")
-	if err := os.Mkdir(filepath.Join(dir, "master"), 0o700); err != nil {
-		return fmt.Errorf("compare settings: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o600); err != nil {
-		return fmt.Errorf("compare settings: %w", err)
-	}
-	// Use the settings despite errors, because the directory does not contain the files that the
-	// settings refer to.
-	theirs, err := config.LoadAnyway(dir, "")
-	if theirs == nil {
-		return err
-	}
+func (h *Host) checkContradictions(theirs *config.Config) error {
 	settings, err := theirs.SharedSettings()
 	if err != nil {
 		return err
@@ -168,4 +106,28 @@ func (h *Host) checkContradictions(files map[string][]byte) error {
 		return err
 	}
 	return fmt.Errorf("master-config.yaml of this host differs from the cluster's: %s; remove these keys, or set them to the cluster's values", strings.Join(keys, ", "))
+}
+
+// clusterConfig returns the configuration in the cluster's files. The keys of files are paths
+// relative to the data directory.
+func clusterConfig(files map[string][]byte) (*config.Config, error) {
+	dir, err := os.MkdirTemp("", "slipway-")
+	if err != nil {
+		return nil, fmt.Errorf("read cluster settings: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	name := filepath.Join("master", "master-config.yaml")
+	if err := os.Mkdir(filepath.Join(dir, "master"), 0o700); err != nil {
+		return nil, fmt.Errorf("read cluster settings: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name), files[name], 0o600); err != nil {
+		return nil, fmt.Errorf("read cluster settings: %w", err)
+	}
+	// Use the settings despite errors, because the directory does not contain the files that the
+	// settings refer to.
+	theirs, err := config.LoadAnyway(dir, "")
+	if theirs == nil {
+		return nil, err
+	}
+	return theirs, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-platform/slipway/config"
 	"github.com/slipway-platform/slipway/internal/certtest"
+	"github.com/slipway-platform/slipway/internal/componenttest"
 	"github.com/slipway-platform/slipway/network/hostaddr"
 	"github.com/slipway-platform/slipway/pki"
 	"github.com/slipway-platform/slipway/pki/join"
@@ -148,12 +149,27 @@ func TestNewMasterGetsConfigurationOfOthers(t *testing.T) {
 func TestOneReachableMemberOfEtcdIsRequired(t *testing.T) {
 	h := newHost(t, "")
 	own := h.Config.Node.NodeName
-	err := h.checkEtcd(t.Context(), "second=https://127.0.0.2:1,third=https://127.0.0.3:1,"+own+"=https://127.0.0.4:1", []string{"127.0.0.1:8443"})
+	err := h.checkEtcd(t.Context(), "second=https://127.0.0.2:1,third=https://127.0.0.3:1,"+own+"=https://127.0.0.4:1", []string{"127.0.0.1:8443"}, "127.0.0.1:2379")
 	expectError(t, "no member", err, "master third does not respond")
-	expectError(t, "remedy", err, "slipway etcd remove "+own)
+	expectError(t, "remedy", err, "allow connections between masters, in both directions")
 	if strings.Contains(err.Error(), "127.0.0.4") {
 		t.Errorf("the host connects to its own member: %v", err)
 	}
+}
+
+func TestMemberOfEtcdMustServeClients(t *testing.T) {
+	peers, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peers.Close()
+	_, port, err := net.SplitHostPort(componenttest.UnusedAddress(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cluster, apis := "first=https://"+peers.Addr().String(), []string{"127.0.0.1:8443"}
+	expectError(t, "client port", newHost(t, "").checkEtcd(t.Context(), cluster, apis, "0.0.0.0:"+port), "master first does not respond: dial tcp 127.0.0.1:"+port)
+	expectError(t, "both ports", newHost(t, "").checkEtcd(t.Context(), cluster, apis, peers.Addr().String()), "")
 }
 
 func TestNewMasterGetsFilesOfCluster(t *testing.T) {
@@ -185,7 +201,7 @@ func TestNewMasterGetsFilesOfCluster(t *testing.T) {
 				t.Fatal(err)
 			}
 			master := join.Master{Etcd: "first=https://" + etcd.Addr().String() + ",second=https://127.0.0.2:1,lost=https://192.0.2.1:2380", Files: map[string][]byte{
-				"master/master-config.yaml": []byte(masterConfig + "routingConfig: {subdomain: apps.example.com}"),
+				"master/master-config.yaml": []byte(masterConfig + "routingConfig: {subdomain: apps.example.com}\netcdConfig: {address: '" + etcd.Addr().String() + "'}"),
 			}}
 			for name, content := range tt.files {
 				master.Files[name] = content
