@@ -7,8 +7,8 @@ import (
 )
 
 func TestCommandsAreParsedFromBlocks(t *testing.T) {
-	page := "# Page\n\n```console\n$ first\nprinted\nmaster$ second \\\n    --more\nnode$ third\n```\n\n```sh\n$ not this\n```\n"
-	want := []step{{command: "first", output: []string{"printed"}}, {command: "second \\\n    --more"}, {host: "node", command: "third"}}
+	page := "# Page\n\n```console\n$ first\nprinted\nmaster$ second \\\n    --more\nnode$ third\nfirst$ fourth\nthird$ fifth\n```\n\n```sh\n$ not this\n```\n"
+	want := []step{{command: "first", output: []string{"printed"}}, {command: "second \\\n    --more"}, {host: "node", command: "third"}, {command: "fourth"}, {host: "third", command: "fifth"}}
 	if diff := cmp.Diff(want, read(page), cmp.AllowUnexported(step{})); diff != "" {
 		t.Error(diff)
 	}
