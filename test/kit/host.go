@@ -29,14 +29,15 @@ func (c *Cluster) Join(name string, options Options) *Host {
 // Options.Segment set.
 func (c *Cluster) JoinMaster(name string, options Options) *Host {
 	c.t.Helper()
-	return c.JoinMasterWith(strings.TrimSpace(c.MustSlipway("token", "create", "--role", "master")), name, options)
+	return c.JoinMasterAt(c.APIURL(), c.MasterToken(), name, options)
 }
 
-// JoinMasterWith works like JoinMaster but uses an existing token.
-func (c *Cluster) JoinMasterWith(token, name string, options Options) *Host {
+// JoinMasterAt works like JoinMaster but uses the given URL, such as a load balancer's, and an
+// existing token.
+func (c *Cluster) JoinMasterAt(url, token, name string, options Options) *Host {
 	c.t.Helper()
 	host := c.NewHost(name, options)
-	host.JoinWith(c.APIURL(), token)
+	host.JoinWith(url, token)
 	host.master = nil
 	host.Connect()
 	return host
@@ -121,6 +122,12 @@ func (c *Cluster) JoinWith(url, token string) {
 func (c *Cluster) Token() string {
 	c.t.Helper()
 	return strings.TrimSpace(c.MustSlipway("token", "create"))
+}
+
+// MasterToken creates a join token for a single master.
+func (c *Cluster) MasterToken() string {
+	c.t.Helper()
+	return strings.TrimSpace(c.MustSlipway("token", "create", "--role", "master"))
 }
 
 // APIURL returns the API server's address on the cluster's network segment.

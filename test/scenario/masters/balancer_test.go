@@ -109,6 +109,9 @@ func (b *balancer) start() {
 	b.t.Cleanup(b.stop)
 }
 
+// url returns the URL of the API servers behind the load balancer.
+func (b *balancer) url() string { return "https://" + net.JoinHostPort(b.Address.String(), "8443") }
+
 // dial connects to the load balancer from the given address of the machine.
 func (b *balancer) dial(ctx context.Context, source netip.Addr) (conn net.Conn, err error) {
 	err = b.Do(func() error {
@@ -179,7 +182,7 @@ func (b *balancer) client(t *testing.T, c *kit.Cluster, source netip.Addr) *kit.
 	t.Helper()
 	clone := c.For(t)
 	clone.Config = rest.CopyConfig(c.Config)
-	clone.Config.Host = "https://" + net.JoinHostPort(b.Address.String(), "8443")
+	clone.Config.Host = b.url()
 	clone.Config.Dial = func(ctx context.Context, _, _ string) (net.Conn, error) { return b.dial(ctx, source) }
 	client, err := kubernetes.NewForConfig(clone.Config)
 	if err != nil {

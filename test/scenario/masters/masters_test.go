@@ -72,13 +72,13 @@ func waitControllers(c *kit.Cluster, name string) {
 	})
 }
 
-// refuseMaster checks that a host cannot join as a master if its settings differ or if it cannot
-// reach etcd.
+// refuseMaster checks that a host cannot join as a master if its settings differ or if a firewall
+// blocks the ports of etcd.
 func refuseMaster(t *testing.T, c *kit.Cluster) {
 	t.Helper()
 	const network = "10.99.0.0/16"
 	host := c.NewHost("refused", kit.Options{Master: "networkConfig: {serviceNetworkCIDR: " + network + "}"})
-	token := strings.TrimSpace(c.MustSlipway("token", "create", "--role", "master"))
+	token := c.MasterToken()
 	refuse := func(reason string) {
 		t.Helper()
 		result := host.Slipway("up", "--join", c.APIURL(), "--token", token)
@@ -89,6 +89,21 @@ func refuseMaster(t *testing.T, c *kit.Cluster) {
 			t.Error("the host has keys of the cluster")
 		}
 	}
+	refuseBehindFirewall := func(hook, port, reason string) {
+		t.Helper()
+		stop, err := host.Filter(hook, "tcp dport "+port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refuse(reason)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refuseBehindFirewall("input", "2380", "master first cannot connect to this host")
+	if members := c.MustSlipway("etcd", "members"); strings.Contains(members, " learner ") {
+		t.Errorf("a host behind a firewall is a member of etcd:\n%s", members)
+	}
 	refuse("differs from the cluster's: networkConfig.serviceNetworkCIDR;")
 	content, err := os.ReadFile(host.MasterFile())
 	if err == nil {
@@ -97,13 +112,8 @@ func refuseMaster(t *testing.T, c *kit.Cluster) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop, err := host.Filter("output", "tcp dport 2380")
-	if err != nil {
-		t.Fatal(err)
-	}
-	refuse("allow connections between masters to ports 2379 and 2380")
-	if err := stop(); err != nil {
-		t.Fatal(err)
+	for _, port := range []string{"2379", "2380"} {
+		refuseBehindFirewall("output", port, "the etcd member of master first does not respond")
 	}
 }
 
@@ -142,11 +152,11 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 	if len(tokens) != 2 {
 		t.Fatalf("slipway token create printed %d tokens", len(tokens))
 	}
-	second := first.JoinMasterWith(tokens[0], "second", kit.Options{})
+	second := first.JoinMasterAt(first.APIURL(), tokens[0], "second", kit.Options{})
 	waitMembers(first, 1, "voter")
 	waitControllers(second, "on-standby") // a learner's API server must also serve reads and writes
 
-	third := first.JoinMasterWith(tokens[1], "third", kit.Options{})
+	third := first.JoinMasterAt(first.APIURL(), tokens[1], "third", kit.Options{})
 	waitMembers(third, 3, "voter")
 	masters := map[string]*kit.Cluster{"first": first, "second": second, "third": third}
 	for _, name := range []string{"pki/ca.key", "pki/encryption.yaml", "session-secrets.yaml"} {
@@ -238,6 +248,7 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 	subnet := agent.files.Subnet()
 	t.Run("LostMasterIsRemoved", func(t *testing.T) {
 		third.For(t).KillEverything()
+		waitApplication(first.For(t), second.For(t), node.For(t))
 		first.For(t).OC("adm", "taint", "nodes", "third", "node.kubernetes.io/out-of-service=lost:NoExecute")
 		// Because of the taint, the deletion does not wait for the pods.
 		first.For(t).OC("delete", "node", "third")
@@ -252,7 +263,7 @@ func TestThreeMastersLoseNothing(t *testing.T) {
 		lb.configure(first.For(t), 2)
 		lb.waitMaster(first.For(t), source, "third", false)
 	})
-	fourth := first.JoinMaster("fourth", kit.Options{})
+	fourth := first.JoinMasterAt(lb.url(), first.MasterToken(), "fourth", kit.Options{})
 	waitMembers(first, 3, "voter")
 	agent.start(t, third, fourth)
 	if got := agent.files.Subnet(); got != subnet || subnet == "" {

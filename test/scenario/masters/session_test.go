@@ -48,7 +48,7 @@ func newVisitor(t *testing.T, b *balancer, masters []*kit.Cluster) *visitor {
 		return master.Dial(ctx, network, net.JoinHostPort(master.Address.String(), "8443"))
 	}
 	transport := &http.Transport{DialContext: dial, TLSClientConfig: settings, DisableKeepAlives: true}
-	return &visitor{t, http.Client{Jar: jar, Transport: transport}, "https://" + net.JoinHostPort(b.Address.String(), "8443")}
+	return &visitor{t, http.Client{Jar: jar, Transport: transport}, b.url()}
 }
 
 // send sends a request, follows redirects, and returns the last response with its body.
