@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,8 +18,9 @@ import (
 const (
 	// joins is the number of measured joins. writes is the number of measured writes.
 	joins, writes = 3, 300
-	// joinAim is the target for the duration of a join. leaderAim is the target for a failover.
-	joinAim, leaderAim = 4 * time.Second, 10 * time.Second
+	// joinAim is the target for the duration of a join, and startAim for the start of three masters
+	// and two nodes. leaderAim is the target for a failover.
+	joinAim, startAim, leaderAim = 4 * time.Second, time.Minute, 10 * time.Second
 	// nodeMemory is the memory limit, in bytes, for a host that is only a node.
 	nodeMemory = 220 << 20
 )
@@ -26,7 +28,10 @@ const (
 func TestHosts(t *testing.T) {
 	r := newTable("hosts")
 	etcd := buildEtcd(t)
-	first := kit.Start(t, kit.Options{Segment: true, Node: "nodeName: first"})
+	first := kit.New(t, kit.Options{Segment: true, Node: "nodeName: first"})
+	start := time.Now()
+	first.Up()
+	started := time.Since(start)
 	alone := measureWrites(t, first, "alone")
 
 	var durations []time.Duration
@@ -48,8 +53,11 @@ func TestHosts(t *testing.T) {
 		start := time.Now()
 		masters[name] = first.JoinMaster(name, kit.Options{})
 		waitReady(first, name)
-		r.add("join of the "+name+" master to Ready", "%s", seconds(time.Since(start)))
+		took := time.Since(start)
+		r.add("join of the "+name+" master to Ready", "%s", seconds(took))
+		started += took
 	}
+	r.aim("start of three masters and two nodes, one after another", started+durations[0]+durations[1], startAim)
 	first.WaitFor("three voters", func(context.Context) error {
 		if result := first.Slipway("etcd", "members"); strings.Count(result.Stdout, " voter ") != 3 {
 			return fmt.Errorf("slipway etcd members: %s%s", result.Stdout, result.Stderr)
@@ -73,8 +81,11 @@ func TestHosts(t *testing.T) {
 	r.most("difference of three members to one member", difference, 1.15, "%.2f")
 
 	for _, lease := range []string{"slipway-controllers", "kube-controller-manager", "kube-scheduler"} {
-		r.aim("fail-over of "+lease+" after kill -9 of its host", failOver(t, masters, lease), leaderAim)
+		r.aim("fail-over of "+lease+" after kill -9 of its host", failOver(t, masters, lease, (*kit.Cluster).KillEverything), leaderAim)
 	}
+	r.add("hand-over of slipway-controllers after a clean stop", "%s", seconds(failOver(t, masters, "slipway-controllers", func(c *kit.Cluster) {
+		c.Signal("control-plane", syscall.SIGTERM)
+	})))
 	r.write(t)
 	// Remove the nodes now. When the test ends, the masters stop first, and nodes cannot leave
 	// without etcd's quorum.
@@ -113,10 +124,10 @@ func measureWrites(t *testing.T, c *kit.Cluster, prefix string) (durations []tim
 	return durations
 }
 
-// failOver kills all processes of the master that holds a lease, and starts the master again. It
-// returns the time until another master holds the lease. It does not kill only the control plane,
-// because the restarted control plane would renew the lease before the lease expires.
-func failOver(t *testing.T, masters map[string]*kit.Cluster, lease string) time.Duration {
+// failOver stops the master that holds a lease, and starts the master again. It returns the time
+// until another master holds the lease. A stop without a release of the lease must stop the whole
+// host, because otherwise the restarted control plane renews the lease before the lease expires.
+func failOver(t *testing.T, masters map[string]*kit.Cluster, lease string, stop func(*kit.Cluster)) time.Duration {
 	t.Helper()
 	holder := func(ctx context.Context, c *kit.Cluster) (string, error) {
 		object, err := c.Client.CoordinationV1().Leases("kube-system").Get(ctx, lease, metav1.GetOptions{})
@@ -134,7 +145,7 @@ func failOver(t *testing.T, masters map[string]*kit.Cluster, lease string) time.
 	if former == "first" {
 		other = masters["second"]
 	}
-	masters[former].KillEverything()
+	stop(masters[former])
 	start := time.Now()
 	other.WaitFor("another holder of "+lease, func(ctx context.Context) error {
 		name, err := holder(ctx, other)
