@@ -8,7 +8,10 @@
 // Therefore, neither network policies nor routing apply, and the TTL does not change. Pods without
 // a group cannot send multicast packets, because package spoofcheck drops them at the same hook.
 // All pods in a group receive all of its packets. The kernel drops packets to multicast addresses
-// that a pod has not joined with IGMP.
+// that a pod has not joined with IGMP or MLD.
+//
+// Over IPv6, ICMPv6 packets are not delivered. With these packets, a pod could pretend to be a
+// router or a neighbor of the group's other pods.
 //
 // The nftables table `netdev <name>` has a chain for each pod with a group, and a chain for the
 // VXLAN device. A packet from a pod is copied if it has the pod's source addresses. A packet from
@@ -33,21 +36,36 @@ import (
 	"github.com/slipway-platform/slipway/network/cni"
 )
 
-// Addresses is the range of multicast addresses (RFC 5771).
-const Addresses = "224.0.0.0/4"
+// Addresses and Addresses6 are the ranges of multicast addresses (RFC 5771, RFC 4291).
+const (
+	Addresses  = "224.0.0.0/4"
+	Addresses6 = "ff00::/8"
+)
 
 // Group is a set of pods that receive each other's multicast packets.
 type Group struct {
 	// Local lists the group's pods on this node.
 	Local []Pod
-	// Remote lists the addresses of the group's pods on other hosts.
+	// Remote lists the addresses of the group's pods on other hosts, of both IP families.
 	Remote []netip.Addr
 }
 
 // Pod is a pod on this node.
 type Pod struct {
-	Device  string // host end of its veth
-	Address netip.Addr
+	Device        string // host end of its veth
+	Address       netip.Addr
+	SecondAddress netip.Addr // IPv6; optional
+}
+
+// matches returns the matches of the pod's own packets to multicast addresses, one for each of its
+// addresses.
+func (p Pod) matches() []string {
+	mac := cni.HardwareAddress(p.Address)
+	list := []string{fmt.Sprintf("ether saddr %s ether type ip ip saddr %s ip daddr %s", mac, p.Address, Addresses)}
+	if p.SecondAddress.IsValid() {
+		list = append(list, fmt.Sprintf("ether saddr %s ether type ip6 ip6 saddr %s ip6 daddr %s meta l4proto != ipv6-icmp", mac, p.SecondAddress, Addresses6))
+	}
+	return list
 }
 
 // Table is a node's nftables table.
@@ -136,12 +154,14 @@ func usable(groups []Group) (result []Group) {
 // priority is the priority of the chains, which run before spoofcheck's chains.
 const priority = knftables.BaseChainPriority("-10")
 
-// senders is the name of the map from the addresses of pods on other hosts to the pods' groups.
-const senders = "senders"
+// senders and senders6 are the names of the maps from the addresses of pods on other hosts to the
+// pods' groups.
+const senders, senders6 = "senders", "senders6"
 
 func (t *Table) add(tx *knftables.Transaction, groups []Group, hasTunnel bool) {
 	tx.Add(&knftables.Table{Comment: knftables.PtrTo("multicast of pods")})
 	tx.Add(&knftables.Map{Name: senders, Type: "ipv4_addr : verdict"})
+	tx.Add(&knftables.Map{Name: senders6, Type: "ipv6_addr : verdict"})
 	for i, group := range groups {
 		receivers := fmt.Sprintf("group-%d", i)
 		tx.Add(&knftables.Chain{Name: receivers})
@@ -149,20 +169,26 @@ func (t *Table) add(tx *knftables.Transaction, groups []Group, hasTunnel bool) {
 			tx.Add(&knftables.Rule{Chain: receivers, Rule: fmt.Sprintf("iifname != %q dup to %q", pod.Device, pod.Device)})
 		}
 		for _, address := range group.Remote {
-			tx.Add(&knftables.Element{Map: senders, Key: []string{address.String()}, Value: []string{"goto " + receivers}})
+			name := senders
+			if address.Is6() {
+				name = senders6
+			}
+			tx.Add(&knftables.Element{Map: name, Key: []string{address.String()}, Value: []string{"goto " + receivers}})
 		}
 		for _, pod := range group.Local {
 			t.addHook(tx, pod.Device)
-			match := fmt.Sprintf("ether saddr %s ether type ip ip saddr %s ip daddr %s ", cni.HardwareAddress(pod.Address), pod.Address, Addresses)
-			if hasTunnel {
-				tx.Add(&knftables.Rule{Chain: pod.Device, Rule: match + fmt.Sprintf("dup to %q", t.tunnel)})
+			for _, match := range pod.matches() {
+				if hasTunnel {
+					tx.Add(&knftables.Rule{Chain: pod.Device, Rule: match + fmt.Sprintf(" dup to %q", t.tunnel)})
+				}
+				tx.Add(&knftables.Rule{Chain: pod.Device, Rule: match + " goto " + receivers})
 			}
-			tx.Add(&knftables.Rule{Chain: pod.Device, Rule: match + "goto " + receivers})
 		}
 	}
 	if hasTunnel {
 		t.addHook(tx, t.tunnel)
 		tx.Add(&knftables.Rule{Chain: t.tunnel, Rule: "ip daddr " + Addresses + " ip saddr vmap @" + senders})
+		tx.Add(&knftables.Rule{Chain: t.tunnel, Rule: "ip6 daddr " + Addresses6 + " meta l4proto != ipv6-icmp ip6 saddr vmap @" + senders6})
 	}
 }
 

@@ -70,12 +70,12 @@ func (o *objects) multicastPods(groups map[string]string, node string, local []c
 		if pods[group] == nil {
 			pods[group] = &multicast.Group{}
 		}
-		pods[group].Local = append(pods[group].Local, multicast.Pod{Device: pod.Device, Address: pod.Address})
+		pods[group].Local = append(pods[group].Local, multicast.Pod{Device: pod.Device, Address: pod.Address, SecondAddress: pod.SecondAddress})
 	}
 	for _, object := range o.pods.GetStore().List() {
 		pod := object.(*cachedPod)
-		if group := pods[groups[pod.Namespace]]; group != nil && pod.isRemote(node) && pod.address.IsValid() {
-			group.Remote = append(group.Remote, pod.address)
+		if group := pods[groups[pod.Namespace]]; group != nil && pod.isRemote(node) {
+			group.Remote = append(group.Remote, pod.addresses()...)
 		}
 	}
 	for _, group := range pods {

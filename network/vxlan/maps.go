@@ -240,9 +240,6 @@ func (p *programs) setSettings(d Device, flags uint32) error {
 	for number, subnet := range [settingsCount]netip.Prefix{settings4: d.Subnet, settings6: d.SecondSubnet} {
 		value := make([]byte, settingsSize) // 0 means not enabled
 		if subnet.IsValid() {
-			if number == settings6 {
-				flags &^= flagMulticast // this package supports multicast only for IPv4
-			}
 			value = p.encodeSettings(d, subnet, flags|flagEnabled)
 		}
 		if err := p.settings.Put(uint32(number), value); err != nil {

@@ -18,12 +18,16 @@ const copyMark = 1 << 27
 // isMulticast jumps to a label if the packet's destination is a multicast address. It changes R1.
 func isMulticast(label string) asm.Instructions {
 	octet := func(value byte) int32 { return int32(binary.NativeEndian.Uint32([]byte{value, 0, 0, 0})) }
-	const unicast = " is unicast"
+	const isIPv6, unicast = " if IPv6", " is unicast"
 	return asm.Instructions{
+		asm.JEq.Imm(asm.R7, protocol(unix.ETH_P_IPV6), label+isIPv6),
 		asm.JNE.Imm(asm.R7, protocol(unix.ETH_P_IP), label+unicast),
 		asm.LoadMem(asm.R1, asm.RFP, stackTarget+12, asm.Word),
 		asm.And.Imm(asm.R1, octet(0xf0)),
 		asm.JEq.Imm(asm.R1, octet(0xe0), label),
+		asm.Ja.Label(label + unicast),
+		asm.LoadMem(asm.R1, asm.RFP, stackTarget, asm.Byte).WithSymbol(label + isIPv6),
+		asm.JEq.Imm(asm.R1, 0xff, label),
 		asm.Mov.Imm(asm.R1, 0).WithSymbol(label + unicast),
 	}
 }

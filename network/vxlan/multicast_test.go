@@ -18,13 +18,27 @@ import (
 // TestMulticastReachesAllNodes sends packets from pods on one host to a group that two other hosts
 // have joined.
 func TestMulticastReachesAllNodes(t *testing.T) {
+	t.Run("IPv4", func(t *testing.T) { checkMulticast(t, "239.1.2.3:80", (*host).pod) })
+	t.Run("IPv6", func(t *testing.T) { checkMulticast(t, "[ff05::1:3]:80", (*host).second) })
+}
+
+// checkMulticast checks packets to a group. source returns a pod's address of the group's IP
+// family.
+func checkMulticast(t *testing.T, address string, source func(*host, string) netip.Addr) {
+	t.Helper()
 	one, two := newHosts(t)
 	three, appliance := newHost(t, "three", 3), newHost(t, "four", 4)
 	one.peers[three.subnet], three.peers[one.subnet] = Peer{Address: three.address}, Peer{Address: one.address}
 	one.peers[appliance.subnet] = Peer{Address: appliance.address, External: true}
 	one.ensure()
 	three.ensure()
-	group := &net.UDPAddr{IP: net.IPv4(239, 1, 2, 3), Port: 80}
+	group := net.UDPAddrFromAddrPort(netip.MustParseAddrPort(address))
+	if group.IP.To4() == nil {
+		one.enableIPv6(two)
+		one.enableIPv6(three)
+		two.enableIPv6(one)
+		three.enableIPv6(one)
+	}
 	send := func(pod, text string) {
 		t.Helper()
 		one.Do(t, func() error {
@@ -32,13 +46,17 @@ func TestMulticastReachesAllNodes(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			dialer := net.Dialer{LocalAddr: &net.UDPAddr{IP: one.pod(pod).AsSlice()}, Control: func(_, _ string, conn syscall.RawConn) (err error) {
+			dialer := net.Dialer{LocalAddr: &net.UDPAddr{IP: source(one, pod).AsSlice()}, Control: func(network, _ string, conn syscall.RawConn) (err error) {
 				_ = conn.Control(func(fd uintptr) {
+					if network == "udp6" {
+						err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_IF, link.Index)
+						return
+					}
 					err = unix.SetsockoptIPMreqn(int(fd), unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Ifindex: int32(link.Index)})
 				})
 				return err
 			}}
-			conn, err := dialer.Dial("udp4", group.String())
+			conn, err := dialer.Dial("udp", group.String())
 			if err != nil {
 				return err
 			}
@@ -52,7 +70,7 @@ func TestMulticastReachesAllNodes(t *testing.T) {
 		h.Do(t, func() error {
 			link, err := net.InterfaceByName(device)
 			if err == nil {
-				listeners[h], err = net.ListenMulticastUDP("udp4", link, group)
+				listeners[h], err = net.ListenMulticastUDP("udp", link, group)
 			}
 			return err
 		})

@@ -3,51 +3,54 @@ package multitenant
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/slipway-platform/slipway/internal/networkplugin"
 )
 
-// group is the multicast address and port that the pods send to.
-const group = "239.1.2.3:5000"
+// groups maps the networks of package net to the multicast addresses and ports that the pods send
+// to.
+var groups = map[string]string{"udp4": "239.1.2.3:5000", "udp6": "[ff05::1:3]:5000"}
 
-// member is a pod that has joined the multicast group.
+// member is a pod that has joined the multicast groups.
 type member struct {
 	tenant
-	pod      string
-	listener *net.UDPConn
+	pod       string
+	listeners map[string]*net.UDPConn // by network
 }
 
-// join makes all of a tenant's pods join the group.
+// join makes all of a tenant's pods join the groups.
 func (t tenant) join(test *testing.T) (members []member) {
 	test.Helper()
 	for _, pod := range pods() {
-		m := member{t, pod, nil}
-		err := t.inPod(pod, func() error {
-			device, err := net.InterfaceByName("eth0")
-			if err == nil {
-				m.listener, err = net.ListenMulticastUDP("udp4", device, net.UDPAddrFromAddrPort(netip.MustParseAddrPort(group)))
+		m := member{t, pod, map[string]*net.UDPConn{}}
+		for network, group := range groups {
+			err := t.inPod(pod, func() error {
+				device, err := net.InterfaceByName("eth0")
+				if err == nil {
+					m.listeners[network], err = net.ListenMulticastUDP(network, device, net.UDPAddrFromAddrPort(netip.MustParseAddrPort(group)))
+				}
+				return err
+			})
+			if err != nil {
+				test.Fatal(err)
 			}
-			return err
-		})
-		if err != nil {
-			test.Fatal(err)
+			test.Cleanup(func() { m.listeners[network].Close() })
 		}
-		test.Cleanup(func() { m.listener.Close() })
 		members = append(members, m)
 	}
 	return members
 }
 
-// send sends the pod's name to the group.
-func (m member) send() error {
+// send sends the pod's name to the network's group.
+func (m member) send(network string) error {
 	return m.inPod(m.pod, func() error {
-		conn, err := net.Dial("udp4", group)
+		conn, err := net.Dial(network, groups[network])
 		if err != nil {
 			return err
 		}
@@ -57,13 +60,13 @@ func (m member) send() error {
 	})
 }
 
-// received returns the names of the pods whose datagrams have arrived. It omits the pod itself,
-// because the kernel loops back the pod's own datagrams.
-func (m member) received() map[string]bool {
+// received returns the names of the pods whose datagrams to the network's group have arrived. It
+// omits the pod itself, because the kernel loops back the pod's own datagrams.
+func (m member) received(network string) map[string]bool {
 	senders := map[string]bool{}
 	for buffer := make([]byte, 256); ; {
-		_ = m.listener.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-		size, _, err := m.listener.ReadFrom(buffer)
+		_ = m.listeners[network].SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+		size, _, err := m.listeners[network].ReadFrom(buffer)
 		if err != nil {
 			delete(senders, m.marker(m.pod))
 			return senders
@@ -72,33 +75,38 @@ func (m member) received() map[string]bool {
 	}
 }
 
-// exchange waits until each pod receives packets from exactly the pods in its group. groups maps
-// each tenant's namespace to its group's number. Pods with the number 0 receive no packets.
-func (s tenants) exchange(members []member, groups map[string]int) {
-	s.WaitFor(fmt.Sprintf("multicast in the groups %v", groups), func(context.Context) error {
-		for _, m := range members {
-			if err := m.send(); err != nil {
-				return err
+// exchange waits until each pod receives packets from exactly the pods in its group, over both IP
+// families. numbers maps each tenant's namespace to its group's number. Pods with the number 0
+// receive no packets.
+func (s tenants) exchange(members []member, numbers map[string]int) {
+	for network, group := range groups {
+		s.WaitFor(fmt.Sprintf("multicast to %s in the groups %v", group, numbers), func(context.Context) error {
+			return exchange(members, network, numbers)
+		})
+	}
+}
+
+// exchange sends a packet from each pod to the network's group, and compares the received packets.
+func exchange(members []member, network string, numbers map[string]int) error {
+	for _, m := range members {
+		if err := m.send(network); err != nil {
+			return err
+		}
+	}
+	for _, to := range members {
+		var want []string
+		for _, from := range members {
+			isSelf := from.Namespace == to.Namespace && from.pod == to.pod
+			if number := numbers[from.Namespace]; number != 0 && number == numbers[to.Namespace] && !isSelf {
+				want = append(want, from.marker(from.pod))
 			}
 		}
-		for _, to := range members {
-			var want, got []string
-			for _, from := range members {
-				if number := groups[from.Namespace]; number != 0 && number == groups[to.Namespace] && from.listener != to.listener {
-					want = append(want, from.marker(from.pod))
-				}
-			}
-			for sender := range to.received() {
-				got = append(got, sender)
-			}
-			slices.Sort(want)
-			slices.Sort(got)
-			if strings.Join(got, " ") != strings.Join(want, " ") {
-				return fmt.Errorf("%s receives packets from %q, want %q", to.marker(to.pod), got, want)
-			}
+		slices.Sort(want)
+		if got := slices.Sorted(maps.Keys(to.received(network))); !slices.Equal(got, want) {
+			return fmt.Errorf("%s receives packets from %q, want %q", to.marker(to.pod), got, want)
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // multicast enables or disables multicast with the guide's annotation.
