@@ -19,10 +19,20 @@ import (
 	"github.com/slipway-platform/slipway/network/ipfamily"
 )
 
-// Packet is the first packet of a TCP connection. Both addresses have the same IP family.
+// Packet is the first packet of a TCP connection, or a UDP datagram. Both addresses have the same
+// IP family.
 type Packet struct {
 	From, To netip.Addr
 	Port     uint16
+	UDP      bool
+}
+
+// match returns the nftables expression that matches the packet's protocol and port.
+func (p Packet) match() string {
+	if p.UDP {
+		return fmt.Sprintf("udp dport %d", p.Port)
+	}
+	return fmt.Sprintf("tcp dport %d tcp flags & (syn | ack) == syn", p.Port)
 }
 
 func (p Packet) family() ipfamily.Family { return ipfamily.Of(p.From) }
@@ -100,8 +110,7 @@ func mark(ctx context.Context, nft knftables.Interface, packet Packet) error {
 		kind, priority := knftables.FilterType, knftables.BaseChainPriority("-350")
 		tx.Add(&knftables.Chain{Name: string(hook), Type: &kind, Hook: &hook, Priority: &priority})
 		tx.Add(&knftables.Rule{Chain: string(hook), Rule: fmt.Sprintf(
-			"%[1]s saddr %[2]s %[1]s daddr %[3]s tcp dport %[4]d tcp flags & (syn | ack) == syn meta nftrace set 1",
-			packet.family().Header(), packet.From, packet.To, packet.Port)})
+			"%[1]s saddr %[2]s %[1]s daddr %[3]s %[4]s meta nftrace set 1", packet.family().Header(), packet.From, packet.To, packet.match())})
 	}
 	if err := nft.Run(ctx, tx); err != nil {
 		return fmt.Errorf("mark packets: %w", err)

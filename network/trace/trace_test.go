@@ -16,10 +16,10 @@ import (
 
 func TestMain(m *testing.M) { hosttest.Main(m) }
 
-// rules is a table that drops connections to all ports of 127.0.0.2 except port 81.
+// rules is a table that drops TCP and UDP packets to all ports of 127.0.0.2 except port 81.
 const rules = `table ip policies {
 	map pods { type ipv4_addr : verdict; elements = { 127.0.0.2 : jump pod }; }
-	chain web { comment "shop/web"; tcp dport 81 accept; }
+	chain web { comment "shop/web"; tcp dport 81 accept; udp dport 81 accept; }
 	chain pod { jump web; counter drop; }
 	chain input { type filter hook input priority 0; ip daddr vmap @pods; }
 }`
@@ -39,17 +39,22 @@ func TestFollowReturnsDecidingRule(t *testing.T) {
 		{"ip policies", "input", "ip daddr vmap @pods", "jump pod", ""},
 		{"ip policies", "pod", "jump web", "jump web", "shop/web"},
 	}
-	for port, last := range map[uint16]Step{
-		81: {"ip policies", "web", "tcp dport 81 accept", "accept", "shop/web"},
-		82: {"ip policies", "pod", "counter packets 0 bytes 0 drop", "drop", ""},
+	from, to := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2")
+	drop := Step{"ip policies", "pod", "counter packets 0 bytes 0 drop", "drop", ""}
+	for packet, last := range map[Packet]Step{
+		{from, to, 81, false}: {"ip policies", "web", "tcp dport 81 accept", "accept", "shop/web"},
+		{from, to, 82, false}: drop,
+		{from, to, 81, true}:  {"ip policies", "web", "udp dport 81 accept", "accept", "shop/web"},
+		{from, to, 82, true}:  drop,
 	} {
-		packet := Packet{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("127.0.0.2"), port}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		steps, err := Follow(ctx, packet, func(ctx context.Context) {
 			ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 			defer cancel()
-			if conn, err := (&net.Dialer{}).DialContext(ctx, "tcp4", netip.AddrPortFrom(packet.To, port).String()); err == nil {
+			network := map[bool]string{false: "tcp4", true: "udp4"}[packet.UDP]
+			if conn, err := (&net.Dialer{}).DialContext(ctx, network, netip.AddrPortFrom(to, packet.Port).String()); err == nil {
+				_, _ = conn.Write([]byte{0})
 				_ = conn.Close()
 			}
 		})
@@ -58,14 +63,14 @@ func TestFollowReturnsDecidingRule(t *testing.T) {
 		}
 		for i := range steps { // the counter also counts attempts before nft was ready
 			if strings.HasPrefix(steps[i].Rule, "counter packets") {
-				steps[i].Rule = "counter packets 0 bytes 0 drop"
+				steps[i].Rule = drop.Rule
 			}
 		}
 		if diff := cmp.Diff(append(passed[:2:2], last), steps); diff != "" {
-			t.Errorf("port %d (-want +got):\n%s", port, diff)
+			t.Errorf("%+v (-want +got):\n%s", packet, diff)
 		}
-		if drops := steps[len(steps)-1].Drops(); drops != (port == 82) {
-			t.Errorf("port %d: dropped %t", port, drops)
+		if drops := steps[len(steps)-1].Drops(); drops != (packet.Port == 82) {
+			t.Errorf("%+v: dropped %t", packet, drops)
 		}
 	}
 	if output, err := exec.Command("nft", "list", "tables").Output(); err != nil || strings.Contains(string(output), table) {
@@ -76,7 +81,7 @@ func TestFollowReturnsDecidingRule(t *testing.T) {
 func TestPacketThatNeverArrivesHasNoSteps(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	steps, err := Follow(ctx, Packet{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2"), 80}, func(context.Context) {})
+	steps, err := Follow(ctx, Packet{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2"), 80, false}, func(context.Context) {})
 	if err != nil || len(steps) > 0 {
 		t.Errorf("%v, %v", steps, err)
 	}

@@ -30,18 +30,20 @@ const (
 )
 
 func networkTraceCommand(opts *options) *cobra.Command {
-	return &cobra.Command{
+	var udp bool
+	command := &cobra.Command{
 		Use:   "trace FROM TO [PORT]",
 		Short: "Follow a packet through the rules of this host, and print the rule that drops it",
-		Long: "Follow the first packet of a TCP connection through the nftables rules of this host, and print the rule that accepts or drops it. FROM\n" +
-			"and TO are pods of this host, NAMESPACE/NAME, or IP addresses, such as the address of a service, or of a pod on another host. The port is 80\n" +
-			"by default.\n\n" +
+		Long: "Follow the first packet of a TCP connection, or a UDP datagram, through the nftables rules of this host, and print the rule that accepts or\n" +
+			"drops it. FROM and TO are pods of this host, NAMESPACE/NAME, or IP addresses, such as the address of a service, or of a pod on another host.\n" +
+			"The port is 80 by default.\n\n" +
 			"If FROM is a pod, the command sends the packet from its network. Otherwise it waits for a packet from that address. To follow a packet\n" +
 			"to a pod of another host, run the command on both hosts at the same time.",
 		Example: "  slipway network trace shop/web shop/database 5432\n" +
 			"  slipway network trace shop/web 172.30.18.4              # to a service\n" +
 			"  slipway network trace 10.128.0.7 shop/database 5432     # from a pod of another host\n" +
-			"  slipway network trace shop/web fd02::4d2                # to the IPv6 address of a service",
+			"  slipway network trace shop/web fd02::4d2                # to the IPv6 address of a service\n" +
+			"  slipway network trace --udp shop/web 172.30.18.7 53     # a datagram",
 		Args: cobra.RangeArgs(2, 3),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			port := uint64(80)
@@ -56,33 +58,34 @@ func networkTraceCommand(opts *options) *cobra.Command {
 			}
 			ctx, stop := untilInterrupt(cmd.Context())
 			defer stop()
-			return traceConnection(ctx, opts, args[0], args[1], uint16(port), cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return tracePacket(ctx, opts, args[0], args[1], trace.Packet{Port: uint16(port), UDP: udp}, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
+	command.Flags().BoolVar(&udp, "udp", false, "send a UDP datagram of one byte instead of opening a TCP connection")
+	return command
 }
 
-// traceConnection prints the rules that a connection's first packet matches.
-func traceConnection(ctx context.Context, opts *options, from, to string, port uint16, out, messages io.Writer) error {
+// tracePacket prints the rules that a packet matches. It sets the packet's addresses to those of
+// two ends, which are pods or addresses.
+func tracePacket(ctx context.Context, opts *options, from, to string, packet trace.Packet, out, messages io.Writer) (err error) {
 	var source networkPlace
 	defer func() { source.close() }()
 	family := familyOf(from, to)
-	sender, err := source.find(ctx, opts, from, family)
-	if err != nil {
+	if packet.From, err = source.find(ctx, opts, from, family); err != nil {
 		return err
 	}
 	var target networkPlace
 	defer func() { target.close() }()
-	receiver, err := target.find(ctx, opts, to, family)
-	if err != nil {
+	if packet.To, err = target.find(ctx, opts, to, family); err != nil {
 		return err
 	}
-	packet := trace.Packet{From: sender, To: receiver, Port: port}
 	ctx, cancel := context.WithTimeout(ctx, traceTimeout)
 	defer cancel()
 	response := errNoPacket
 	send := func(ctx context.Context) { response = source.attempt(ctx, packet) }
 	if source.namespace == nil {
-		fmt.Fprintf(messages, "Waiting for a connection from %s. Start it on the host of the pod: slipway network trace NAMESPACE/NAME %s %d\n", sender, receiver, port)
+		flag := map[bool]string{true: "--udp "}[packet.UDP]
+		fmt.Fprintf(messages, "Waiting for a packet from %s. Send it on the host of the pod: slipway network trace %sNAMESPACE/NAME %s %d\n", packet.From, flag, packet.To, packet.Port)
 		send = func(context.Context) {}
 	}
 	steps, err := trace.Follow(ctx, packet, send)
@@ -92,7 +95,7 @@ func traceConnection(ctx context.Context, opts *options, from, to string, port u
 	return printTrace(out, steps, response)
 }
 
-// errNoPacket takes the place of a response if another host opens the connection, because that host
+// errNoPacket takes the place of a response if another host sends the packet, because that host
 // then receives the response.
 var errNoPacket = errors.New("this host did not send the packet")
 
@@ -142,17 +145,37 @@ func (p *networkPlace) find(ctx context.Context, opts *options, name string, fam
 	return address, err
 }
 
-// attempt opens and closes a connection, so that its packets pass the rules of both hosts.
+// attempt sends the packet, so that it passes the rules of both hosts, and waits for the response.
 func (p *networkPlace) attempt(ctx context.Context, packet trace.Packet) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
+	network := "tcp"
+	if packet.UDP {
+		network = "udp"
+	}
 	return p.do(func() error {
-		conn, err := (&net.Dialer{Control: avoidDirectPath}).DialContext(ctx, "tcp", net.JoinHostPort(packet.To.String(), strconv.Itoa(int(packet.Port))))
-		if err == nil {
-			err = conn.Close()
+		conn, err := (&net.Dialer{Control: avoidDirectPath}).DialContext(ctx, network, net.JoinHostPort(packet.To.String(), strconv.Itoa(int(packet.Port))))
+		if err != nil {
+			return err
 		}
-		return err
+		if packet.UDP {
+			err = exchangeDatagram(ctx, conn)
+		}
+		return errors.Join(err, conn.Close())
 	})
+}
+
+// exchangeDatagram sends a byte, and waits for a response.
+func exchangeDatagram(ctx context.Context, conn net.Conn) error {
+	deadline, _ := ctx.Deadline()
+	if err := conn.SetDeadline(deadline); err != nil {
+		return err
+	}
+	if _, err := conn.Write([]byte{0}); err != nil {
+		return err
+	}
+	_, err := conn.Read(make([]byte, 1))
+	return err
 }
 
 // avoidDirectPath makes the packets of an IPv4 connection pass through the kernel's network stack
@@ -173,10 +196,10 @@ func avoidDirectPath(network, _ string, conn syscall.RawConn) error {
 // errDropped makes the command exit with status 1 after it has printed the rule.
 var errDropped = errors.New("a rule of this host drops the packet")
 
-// printTrace prints the steps, and a conclusion drawn from the steps and the response.
+// printTrace prints the steps of a packet, and a conclusion drawn from the steps and the response.
 func printTrace(out io.Writer, steps []trace.Step, response error) error {
 	if len(steps) == 0 {
-		return errors.New("no packet reached the rules of this host: it was not sent, or the check of source addresses at the pod's device dropped it")
+		return errors.New("no packet reached the rules of this host: it was not sent, or it was dropped by the check of source addresses at the pod's device or by the VXLAN checks")
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "TABLE\tCHAIN\tVERDICT\tRULE")
@@ -194,9 +217,9 @@ func printTrace(out io.Writer, steps []trace.Step, response error) error {
 	}
 	switch {
 	case response == nil:
-		fmt.Fprintln(out, "No rule drops the packet, and the server accepts the connection.")
+		fmt.Fprintln(out, "No rule drops the packet, and the server responds.")
 	case errors.Is(response, syscall.ECONNREFUSED):
-		fmt.Fprintln(out, "No rule drops the packet, and the server refuses the connection: nothing listens on the port.")
+		fmt.Fprintln(out, "No rule drops the packet, and the server rejects it: nothing listens on the port.")
 	default:
 		fmt.Fprintln(out, "No rule of this host drops the packet. If it is lost, trace it on the host of the other pod.")
 	}

@@ -23,7 +23,7 @@ func TestTraceDrawsConclusion(t *testing.T) {
 		want     string // part of the output or, if the command fails, of the error
 		err      error  // nil if the command succeeds
 	}{
-		"server accepts":        {[]trace.Step{accept}, nil, "No rule drops the packet, and the server accepts the connection.", nil},
+		"server responds":       {[]trace.Step{accept}, nil, "No rule drops the packet, and the server responds.", nil},
 		"server refuses":        {[]trace.Step{accept}, syscall.ECONNREFUSED, "nothing listens on the port", nil},
 		"no response":           {[]trace.Step{accept}, errors.New("timeout"), "trace it on the host of the other pod", nil},
 		"packet of another":     {[]trace.Step{accept}, errNoPacket, "trace it on the host of the other pod", nil},

@@ -148,8 +148,13 @@ spec:
 func checkTrace(t *testing.T, c *kit.Cluster, host *kit.Host) {
 	t.Helper()
 	far := c.Pod("far").Status.PodIP
-	if output := c.MustSlipway("network", "trace", c.Namespace+"/near", far, "8080"); !strings.Contains(output, "No rule drops the packet, and the server accepts the connection.") {
-		t.Errorf("trace of the pod with permission:\n%s", output)
+	for want, args := range map[string][]string{
+		"No rule drops the packet, and the server responds.":   {c.Namespace + "/near", far, "8080"},
+		"No rule drops the packet, and the server rejects it:": {"--udp", c.Namespace + "/near", far, "8080"},
+	} {
+		if output := c.MustSlipway(append([]string{"network", "trace"}, args...)...); !strings.Contains(output, want) {
+			t.Errorf("trace of the pod with permission, arguments %q:\n%s", args, output)
+		}
 	}
 	c.StartOC("exec", "other", "--", "sh", "-c", "while :; do timeout 1 wget -q -O - http://"+far+":8080/; done")
 	result := host.Slipway("network", "trace", c.Pod("other").Status.PodIP, c.Namespace+"/far", "8080")
