@@ -24,9 +24,12 @@ const (
 // passed is the last line that a test prints if it passes.
 const passed = "usermode: passed"
 
+// Inside reports whether the process runs in user-mode Linux.
+func Inside() bool { return os.Getenv(testVariable) != "" }
+
 // Main runs a package's tests. Call it from TestMain.
 func Main(m *testing.M) {
-	if os.Getenv(testVariable) == "" {
+	if !Inside() {
 		os.Exit(m.Run())
 	}
 	if err := boot(); err != nil {
@@ -45,7 +48,7 @@ func Main(m *testing.M) {
 // kernel with the given modules.
 func In(t *testing.T, modules ...string) bool {
 	t.Helper()
-	if os.Getenv(testVariable) != "" {
+	if Inside() {
 		return true
 	}
 	program, err := os.Executable()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/slipway-platform/slipway/internal/networkplugin"
+	"github.com/slipway-platform/slipway/internal/usermode"
 	"github.com/slipway-platform/slipway/network/cni"
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 )
@@ -118,7 +119,11 @@ func newPodHost(t *testing.T, h *host) podHost {
 	p.inPod("ip", "route", "add", gateway(h.subnet).String(), "dev", "eth0")
 	p.inPod("ip", "route", "add", "default", "via", gateway(h.subnet).String())
 	p.inPod("ip", "neighbor", "replace", gateway(h.subnet).String(), "lladdr", cni.HardwareAddress(gateway(h.subnet)).String(), "dev", "eth0", "nud", "permanent")
-	p.rules(stackRules)
+	if usermode.Inside() { // this kernel has no nftables for IPv4
+		h.run("iptables-legacy", "-A", "FORWARD", "-p", "tcp", "-j", "DROP")
+	} else {
+		p.rules(stackRules)
+	}
 	p.namespace.Do(t, func() error {
 		listener, err := net.Listen("tcp4", ":80")
 		if err != nil {

@@ -17,8 +17,6 @@ import (
 	"github.com/slipway-platform/slipway/network/internal/hosttest"
 )
 
-func TestMain(m *testing.M) { hosttest.Main(m) }
-
 // device is the name of the VXLAN device.
 const device = "vxlan_sys_4789"
 
