@@ -39,7 +39,8 @@ spec: {ipFamilyPolicy: RequireDualStack, selector: {name: egress}, ports: [{port
 
 // TestEgressRouterServesPodsOnAllHosts connects from pods on all hosts to a server outside the
 // cluster, over both IP families. The server must receive the connections from the egress router's
-// own address. The egress router must be isolated like other pods.
+// own address. The egress router must be isolated like other pods. The administrator's iptables
+// rules do not apply to it.
 func TestEgressRouterServesPodsOnAllHosts(t *testing.T) {
 	s := sharedTenants(t)
 	listener, err := s.Neighbor("192.168.12.1/24", "203.0.113.25/32", "2001:db8:12::1/64", "2001:db8:25::25/128").Listen("tcp", ":80")
@@ -54,6 +55,8 @@ func TestEgressRouterServesPodsOnAllHosts(t *testing.T) {
 	go func() { _ = server.Serve(listener); close(done) }()
 	t.Cleanup(func() { server.Close(); <-done })
 
+	deny(t, s.second, "iptables-nft", "203.0.113.25")
+	deny(t, s.second, "ip6tables-nft", "2001:db8:25::25")
 	s.blue.Apply(fmt.Sprintf(egressRouter, second))
 	router := s.blue.WaitPodRunning("egress").Status.PodIP
 	service := s.blue.OC("get", "service", "egress", "-o", "jsonpath={.spec.clusterIP}")
