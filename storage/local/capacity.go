@@ -32,7 +32,8 @@ func (r Reserve) bytes(size int64) int64 { return r.Bytes + int64(r.Fraction*flo
 //
 // The driver's capacity is the space occupied by its images plus the free space, minus the reserve.
 // A volume commits its size. A snapshot commits its allocated size: a snapshot never grows, but
-// when its volume is overwritten, the blocks that they shared belong to the snapshot alone.
+// when its volume is overwritten, the blocks that they shared belong to the snapshot alone. Until
+// its image is complete, a snapshot commits the size that it will have.
 func (d *Driver) available() (int64, error) {
 	disk, err := filesystem.Measure(d.volumes.dir)
 	if err != nil {
@@ -48,13 +49,13 @@ func (d *Driver) available() (int64, error) {
 		images = append(images, d.volumes.image(file))
 		committed += v.Size
 	}
-	for file := range d.snapshots.all(&errs) {
+	for file, s := range d.snapshots.all(&errs) {
 		allocated, err := image.Allocated(d.snapshots.image(file))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // the image might not exist yet
 			return 0, err
 		}
 		images = append(images, d.snapshots.image(file))
-		committed += allocated
+		committed += max(allocated, s.Reserved)
 	}
 	usage, err := image.DiskUsage(images, d.sharesBlocks)
 	if err != nil {

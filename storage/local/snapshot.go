@@ -102,6 +102,7 @@ func (d *Driver) reserveSnapshot(file, source string, s snapshot) error {
 	if err := d.checkCapacity(size); err != nil {
 		return err
 	}
+	s.Reserved = size
 	return d.snapshots.save(file, s)
 }
 

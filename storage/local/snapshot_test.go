@@ -197,3 +197,34 @@ func TestGroupSnapshotIsConsistent(t *testing.T) {
 		t.Errorf("%v remain", snapshots)
 	}
 }
+
+func TestSnapshotsThatAreBeingCreatedShareTheCapacity(t *testing.T) {
+	n := start(t, onXFS(t))
+	var volumes []string
+	for _, name := range []string{"first", "second"} {
+		handle := n.create(request(name, 512, mounted("ext4")))
+		if err := write(filepath.Join(n.use(handle, mounted("ext4")), "a"), 300<<20); err != nil {
+			t.Fatal(err)
+		}
+		volumes = append(volumes, handle)
+	}
+	capacity := func() int64 {
+		t.Helper()
+		return must[*csi.GetCapacityResponse](t)(n.GetCapacity(context.Background(), &csi.GetCapacityRequest{})).GetAvailableCapacity() >> 20
+	}
+	n.create(request("other", capacity()-400, raw())) // enough remains for either snapshot
+	group := func(volumes ...string) error {
+		_, err := n.CreateVolumeGroupSnapshot(context.Background(), &csi.CreateVolumeGroupSnapshotRequest{Name: "group", SourceVolumeIds: volumes})
+		return err
+	}
+	checkError(t, group(volumes...), codes.ResourceExhausted, "committed to other volumes")
+	if got := capacity(); got < 390 {
+		t.Errorf("after a rejected group, the capacity is %d MiB", got)
+	}
+	if err := group(volumes[0]); err != nil {
+		t.Error(err)
+	}
+	if got := capacity(); got < 80 || got > 105 {
+		t.Errorf("after a snapshot of 300 MiB, the capacity is %d MiB", got)
+	}
+}

@@ -64,6 +64,8 @@ type snapshot struct {
 	Created time.Time `json:"created"`
 	// Group is the handle of the group that the snapshot belongs to, if any.
 	Group string `json:"group,omitempty"`
+	// Reserved is the capacity that is committed until the snapshot's image is complete, in bytes.
+	Reserved int64 `json:"reserved,omitempty"`
 }
 
 // record is the type constraint for records.
