@@ -211,6 +211,11 @@ func (s *sync) rsync(ctx context.Context, env, args []string) error {
 // container.
 func (s *sync) arguments(from, to string, options ...string) []string {
 	args := append(options, "--archive", "--omit-dir-times", "--numeric-ids", "--no-owner", "--no-group")
+	if s.from.pod != "" {
+		// The container chooses what it sends. If the user is root, rsync would also create its
+		// devices, and its set-ID programs would be root's.
+		args = append(args, "--no-D", "--chmod=ug-s")
+	}
 	enabled := s.rsyncFlags()
 	for _, flag := range slices.Sorted(maps.Keys(enabled)) {
 		if enabled[flag] {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/slipway-platform/slipway/internal/archive/archivetest"
@@ -251,6 +252,25 @@ func TestRsyncGetsEquivalentFlags(t *testing.T) {
 		"--delete", "--no-perms", "--quiet", "--include=a*", "--exclude=*", "--", "-x", "web:/b"}
 	if diff := cmp.Diff(want, s.arguments("-x", "web:/b", "--blocking-io", "--rsh="+quote([]string{"/opt/my oc", "rsh", "it's"}))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestDownloadCreatesNeitherSetIDProgramsNorPipes(t *testing.T) {
+	from, to := write(t, t.TempDir(), map[string]string{"program": "1"}), t.TempDir()
+	err := os.Chmod(filepath.Join(from, "program"), 0o755|fs.ModeSetuid|fs.ModeSetgid)
+	if err := errors.Join(err, unix.Mkfifo(filepath.Join(from, "pipe"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s := &sync{from: place{"web", from + "/"}, to: place{path: to}, IOStreams: genericiooptions.IOStreams{Out: t.Output(), ErrOut: t.Output()}}
+	// rsync adds the pod's name to the shell's command.
+	if err := s.byRsync(t.Context(), []string{"sh", "-c", `shift && exec "$@"`, "sh"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"program": "1"}, tree(t, to)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if info, err := os.Stat(filepath.Join(to, "program")); err != nil || info.Mode() != 0o755 {
+		t.Errorf("mode of program is %v, %v", info.Mode(), err)
 	}
 }
 
