@@ -14,6 +14,7 @@ import (
 
 	routev1 "github.com/openshift/api/route/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/slipway-platform/slipway/cli/objects"
 )
@@ -78,8 +79,8 @@ func Write(out io.Writer, state *State, options Options) error {
 		text += "\n" + strings.Join(block, "\n") + "\n"
 	}
 	text += "\n" + v.ending(len(blocks))
-	_, err := io.WriteString(out, text)
-	return err
+	// Objects can contain any text, such as sequences that control a terminal.
+	return printers.WriteEscaped(out, text)
 }
 
 func (v *view) heading() string {

@@ -8,6 +8,10 @@ import (
 	"testing"
 	"time"
 
+	buildv1 "github.com/openshift/api/build/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/slipway-platform/slipway/cli/objects/objectstest"
 )
 
@@ -45,5 +49,17 @@ func TestProjectsAreShown(t *testing.T) {
 				objectstest.Golden(t, name+text.as+".golden", out.String())
 			}
 		})
+	}
+}
+
+func TestTextOfObjectsDoesNotControlTerminal(t *testing.T) {
+	config := buildv1.BuildConfig{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "app"}}
+	config.Spec.Strategy.DockerStrategy = &buildv1.DockerBuildStrategy{From: &corev1.ObjectReference{Kind: "ImageStreamTag", Name: "base\x1b]0;title\a:1"}}
+	var out bytes.Buffer
+	if err := Write(&out, &State{BuildConfigs: []buildv1.BuildConfig{config}}, Options{Namespace: "shop"}); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); strings.Contains(text, "\x1b") || !strings.Contains(text, "title") {
+		t.Errorf("printed %q", text)
 	}
 }
