@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Template } from './catalog';
-import { createCommandOf, templateCommandOf } from './equivalent';
+import { createCommandOf, downloadCommandOf, templateCommandOf } from './equivalent';
 import type { KubeObject } from './types';
 
 const parameters = [{ name: 'NAME', value: 'web' }, { name: 'TITLE', value: '' }, { name: 'USER', generate: 'expression' }, { name: 'DB_PASSWORD' }];
@@ -36,4 +36,9 @@ it('creates objects with one command that no value can end', () => {
   expect(lacksSecrets).toBe(false);
   expect(command.split('\n').filter((line) => line === 'END')).toHaveLength(1);
   expect(JSON.parse(command.replace(/^.*\n/, '').replace(/\nEND$/, ''))).toEqual({ apiVersion: 'v1', kind: 'List', items: [{ kind: 'A', data: 'x\nEND\nrm <secret>' }] });
+});
+
+it('quotes the names of directories, which a container chooses', () => {
+  expect(downloadCommandOf('blog', 'web-1', 'web', '/var/log/')).toBe('oc cp blog/web-1:/var/log/FILE FILE -c web');
+  expect(downloadCommandOf('blog', 'web-1', 'web', "/tmp/$(id)';id")).toBe(`oc cp 'blog/web-1:/tmp/$(id)'\\'';id/FILE' FILE -c web`);
 });

@@ -45,3 +45,11 @@ export function createCommandOf(objects: KubeObject[], project: string): Equival
   const list = { apiVersion: 'v1', kind: 'List', items };
   return { command: `oc create -n ${quote(project)} -f - <<'END'\n${JSON.stringify(list, null, 2)}\nEND`, lacksSecrets };
 }
+
+/**
+ * downloadCommandOf returns the oc command that copies the file FILE from a directory. Programs in
+ * the container choose the names of its directories.
+ */
+export function downloadCommandOf(namespace: string, pod: string, container: string, directory: string): string {
+  return ['oc', 'cp', `${namespace}/${pod}:${directory.replace(/\/+$/, '')}/FILE`, 'FILE', '-c', container].map(quote).join(' ');
+}

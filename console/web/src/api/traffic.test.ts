@@ -16,4 +16,5 @@ test('a change names all services', () => {
     { op: 'add', path: '/spec/alternateBackends', value: [{ kind: 'Service', name: 'b', weight: 2 }] },
   ]);
   expect(commandOf('r', 'p', [{ name: 'a', weight: 1 }, { name: 'b', weight: 2 }])).toBe('oc set route-backends r a=1 b=2 -n p');
+  expect(commandOf('r', 'p', [{ name: '$(id)', weight: 1 }])).toBe(`oc set route-backends r '$(id)=1' -n p`);
 });

@@ -1,4 +1,5 @@
 import type { Route } from './routes';
+import { quote } from './source';
 
 /** Backend is a route's service with its weight, from 0 to 256. */
 export interface Backend {
@@ -30,5 +31,5 @@ export function operationsOf([main, ...others]: Backend[]): object[] {
 
 /** commandOf returns the oc command that sets the same services. */
 export function commandOf(route: string, project: string, backends: Backend[]): string {
-  return `oc set route-backends ${route} ${backends.map(({ name, weight }) => `${name}=${weight}`).join(' ')} -n ${project}`;
+  return ['oc', 'set', 'route-backends', route, ...backends.map(({ name, weight }) => `${name}=${weight}`), '-n', project].map(quote).join(' ');
 }

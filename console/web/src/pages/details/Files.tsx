@@ -2,6 +2,7 @@ import { Button, FileUpload, Form, FormGroup, TextInput } from '@patternfly/reac
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState, type FormEvent } from 'react';
 import { runCommand } from '../../api/command';
+import { downloadCommandOf } from '../../api/equivalent';
 import { bytes } from '../../api/image';
 import { text } from '../../text/en';
 import { tools } from '../../text/tools';
@@ -133,7 +134,7 @@ function Directory({ namespace, pod, container }: { namespace: string; pod: stri
         </>
       )}
       <p>{t.command}</p>
-      <Copyable label={t.command}>{`oc cp ${namespace}/${pod}:${join(directory, 'FILE')} FILE -c ${container}`}</Copyable>
+      <Copyable label={t.command}>{downloadCommandOf(namespace, pod, container, directory)}</Copyable>
     </>
   );
 }
