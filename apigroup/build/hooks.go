@@ -93,6 +93,16 @@ func parsePath(ctx context.Context) (secret, kind string, ok bool) {
 
 func (h *webHooks) answer(ctx context.Context, name, secret, kind string, read webhook.Reader, w http.ResponseWriter, r *http.Request) (build *buildv1.Build, ignored string, err error) {
 	unauthorized := apierrors.NewUnauthorized(fmt.Sprintf("the webhook %q for %q did not accept your secret", kind, name))
+	var body []byte
+	if secret == "" {
+		if !webhook.Signed(kind, r.Header) {
+			return nil, "", unauthorized
+		}
+		// Read the body first, so that its size does not disclose whether the configuration exists.
+		if body, err = readBody(w, r); err != nil {
+			return nil, "", err
+		}
+	}
 	config, err := h.config(ctx, name)
 	if apierrors.IsNotFound(err) {
 		return nil, "", unauthorized // does not disclose whether the configuration exists
@@ -104,15 +114,13 @@ func (h *webHooks) answer(ctx context.Context, name, secret, kind string, read w
 	if err != nil {
 		return nil, "", err
 	}
-	if len(hooks) == 0 || secret == "" && !webhook.Signed(kind, r.Header) {
+	if len(hooks) == 0 {
 		return nil, "", unauthorized
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCallBytes))
-	if tooLong := (*http.MaxBytesError)(nil); stderrors.As(err, &tooLong) {
-		return nil, "", apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body of a webhook can have at most %d bytes", maxCallBytes))
-	}
-	if err != nil {
-		return nil, "", apierrors.NewBadRequest(fmt.Sprintf("read body: %v", err))
+	if secret != "" {
+		if body, err = readBody(w, r); err != nil {
+			return nil, "", err
+		}
 	}
 	call := webhook.Call{Header: r.Header, Body: body}
 	hook := acceptingHook(hooks, kind, call)
@@ -136,6 +144,18 @@ func (h *webHooks) answer(ctx context.Context, name, secret, kind string, read w
 	}
 	build, err = h.start(ctx, name, req)
 	return build, "", err
+}
+
+// readBody returns the body of a call.
+func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxCallBytes))
+	if tooLong := (*http.MaxBytesError)(nil); stderrors.As(err, &tooLong) {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("the body of a webhook can have at most %d bytes", maxCallBytes))
+	}
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("read body: %v", err))
+	}
+	return body, nil
 }
 
 // secretHook is a webhook trigger and its secret, which comes either from the configuration or from

@@ -1,7 +1,9 @@
 package attack
 
 import (
+	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	buildv1 "github.com/openshift/api/build/v1"
@@ -29,6 +31,23 @@ func TestWebhookWithoutAllowEnvTakesNoArguments(t *testing.T) {
 		docker := build.Spec.Strategy.DockerStrategy
 		if args := len(docker.BuildArgs); taken != (args == 2) || taken != (len(docker.Env) == 1) || taken != docker.NoCache || docker.BuildArgs[0].Value != map[bool]string{true: "2", false: "1"}[taken] {
 			t.Errorf("a call of the webhook %q creates a build with arguments %v, environment %v and noCache %t", secret, docker.BuildArgs, docker.Env, docker.NoCache)
+		}
+	}
+}
+
+func TestSignedCallDoesNotDiscloseBuildConfigurations(t *testing.T) {
+	s := tenants(t)
+	configs := kit.GroupPath("build.openshift.io", s.shop, "buildconfigs")
+	s.alice.May("POST", configs, `{apiVersion: build.openshift.io/v1, kind: BuildConfig, metadata: {name: app}, spec: {
+		source: {dockerfile: "FROM scratch"}, strategy: {dockerStrategy: {}}, triggers: [{type: GitHub, github: {secret: hidden}}]}}`)
+	for name, body := range map[string]string{"small": "{}", "too large": strings.Repeat(" ", 5<<20)} {
+		answer := func(config string) (code int) {
+			s.Anonymous().Rest.Post().AbsPath(configs+"/"+config+"/webhooks/github").SetHeader("X-Hub-Signature-256", "sha256=00").
+				SetHeader("X-GitHub-Event", "push").SetHeader("Content-Type", "application/json").Body([]byte(body)).Do(context.Background()).StatusCode(&code)
+			return code
+		}
+		if existing, missing := answer("app"), answer("gone"); existing != missing || existing < 400 {
+			t.Errorf("%s call: status %d for an existing configuration, %d for a missing one", name, existing, missing)
 		}
 	}
 }
