@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/slipway-platform/slipway/internal/eventually"
 	"github.com/slipway-platform/slipway/storage/csi/csitest"
@@ -72,6 +73,26 @@ func TestDeletionWithUnknownOutcomeLeaksNothing(t *testing.T) {
 	b.storage.SetPlan(nil)
 	b.waitGone("monday")
 	b.clean("afterwards")
+}
+
+func TestSlowSnapshotsLeaveWorkersToOtherNamespaces(t *testing.T) {
+	b := newBenchWith(t, fake.Options{Plan: fake.Always("CreateSnapshot", fake.Fault{Hang: true})}, time.Hour).start()
+	for i := range 20 {
+		b.take(fmt.Sprint("slow", i), "fast")
+	}
+	eventually.True(t, "snapshots are being created", func() bool { return len(b.storage.Snapshots()) >= namespaceWorkers })
+	s := &snapshotv1.VolumeSnapshot{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "monday"}}
+	s.Spec.Source.PersistentVolumeClaimName, s.Spec.VolumeSnapshotClassName = ptr.To("missing"), ptr.To("fast")
+	objects := b.objects.SnapshotV1().VolumeSnapshots(s.Namespace)
+	_, err := objects.Create(t.Context(), s, metav1.CreateOptions{})
+	b.must(err)
+	eventually.True(t, "the error in the other namespace is reported", func() bool {
+		current, err := objects.Get(t.Context(), s.Name, metav1.GetOptions{})
+		return err == nil && current.Status != nil && current.Status.Error != nil
+	})
+	if n := len(b.storage.Snapshots()); n != namespaceWorkers {
+		t.Errorf("%d snapshots of a namespace are created at the same time, want %d", n, namespaceWorkers)
+	}
 }
 
 func TestOnlyNodeOfVolumeCreatesSnapshot(t *testing.T) {

@@ -39,6 +39,10 @@ type Options struct {
 	Poll time.Duration
 }
 
+// namespaceWorkers is the maximum number of snapshots of a namespace that are processed
+// concurrently, because a driver can take long to copy large volumes.
+const namespaceWorkers = 5
+
 // snapshotter reconciles one driver's snapshots.
 type snapshotter struct {
 	*session.Session
@@ -105,7 +109,7 @@ func (r *snapshotter) controller() controller.Controller {
 		Reads: []cache.SharedIndexInformer{
 			core.PersistentVolumes().Informer(), core.Nodes().Informer(), r.Informers.Storage().V1().CSINodes().Informer(),
 		},
-		Reconcile: r.reconcile, Workers: r.Workers, MinBackoff: r.Retry,
+		Reconcile: r.reconcile, Workers: r.Workers, NamespaceWorkers: namespaceWorkers, MinBackoff: r.Retry,
 	}
 }
 
