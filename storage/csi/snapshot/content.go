@@ -85,8 +85,8 @@ func (r *snapshotter) bind(ctx context.Context, s *snapshotv1.VolumeSnapshot) (*
 	case content == nil:
 		return r.create(ctx, s)
 	case !refersTo(content, s):
-		ref := content.Spec.VolumeSnapshotRef
-		return nil, userErrorf("VolumeSnapshotContent %q belongs to another VolumeSnapshot, %q of namespace %q with UID %q", content.Name, ref.Name, ref.Namespace, ref.UID)
+		// Do not name the other VolumeSnapshot, because its namespace can belong to another user.
+		return nil, userErrorf("VolumeSnapshotContent %q belongs to another VolumeSnapshot", content.Name)
 	case content.Spec.VolumeSnapshotRef.UID == s.UID:
 		return content, nil
 	}

@@ -112,7 +112,7 @@ func TestContentOfAnotherSnapshotIsNotBound(t *testing.T) {
 	b := newBench(t, fake.Options{}).start()
 	b.exists(func(c *snapshotv1.VolumeSnapshotContent) { c.Spec.VolumeSnapshotRef.Name = "tuesday" })
 	b.use()
-	b.waitProblem("monday", `VolumeSnapshotContent "old" belongs to another VolumeSnapshot, "tuesday" of namespace "ns" with UID ""`)
+	b.waitProblem("monday", `VolumeSnapshotContent "old" belongs to another VolumeSnapshot`)
 	b.delete("monday")
 	b.waitGone("monday")
 	if len(b.contents()) != 1 || len(b.storage.Snapshots()) != 1 {
