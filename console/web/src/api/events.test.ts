@@ -40,3 +40,9 @@ it('notifies of warnings and of results, except those that were dismissed', () =
   expect(uids(notable(events, []))).toEqual(['stuck', 'built']);
   expect(uids(notable(events, ['stuck']))).toEqual(['built']);
 });
+
+it('notifies of the reasons that scripts have added, and not of those that they have removed', () => {
+  window.OPENSHIFT_CONSTANTS = { EVENTS_TO_SHOW: { Started: true, BuildCompleted: false } };
+  expect(uids(notable(events, []))).toEqual(['stuck', 'started']);
+  delete window.OPENSHIFT_CONSTANTS;
+});

@@ -71,6 +71,12 @@ describe('Membership', () => {
     ]);
   });
 
+  it('offers only the cluster roles that an administrator has listed', async () => {
+    const items = ['auditor', 'edit', 'view'].map((name) => ({ metadata: { name } }));
+    vi.stubGlobal('fetch', (path: string) => Promise.resolve(new Response(JSON.stringify({ items: path.endsWith('/clusterroles') ? items : [] }))));
+    expect((await rolesOf('shop', ['auditor', 'view'])).map(({ ref }) => ref.name)).toEqual(['view', 'auditor']);
+  });
+
   it('offers the common roles to users who may not list roles', async () => {
     vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify({ kind: 'Status', message: 'no' }), { status: 403 })));
     expect((await rolesOf('shop')).map(({ ref }) => ref.name)).toEqual(['admin', 'edit', 'view']);

@@ -144,8 +144,11 @@ export interface Role {
   description: string;
 }
 
-/** rolesOf returns the roles for members: some cluster roles, and all of the project's roles. */
-export async function rolesOf(project: string): Promise<Role[]> {
+/**
+ * rolesOf returns the roles for members: the cluster roles with the given names, and all of the
+ * project's roles.
+ */
+export async function rolesOf(project: string, names = [...commonRoles, ...otherRoles]): Promise<Role[]> {
   const list = async (path: string): Promise<KubeObject[]> => {
     try {
       return (await get<{ items: KubeObject[] }>(path)).items;
@@ -161,8 +164,8 @@ export async function rolesOf(project: string): Promise<Role[]> {
     ref: { apiGroup: group, kind, name: object.metadata.name },
     description: object.metadata.annotations?.[descriptionKey] ?? '',
   });
-  const offered = cluster.map(role('ClusterRole')).filter(({ ref }) => [...commonRoles, ...otherRoles].includes(ref.name));
-  const missing = commonRoles.filter((name) => !offered.some(({ ref }) => ref.name === name));
+  const offered = cluster.map(role('ClusterRole')).filter(({ ref }) => names.includes(ref.name));
+  const missing = commonRoles.filter((name) => names.includes(name) && !offered.some(({ ref }) => ref.name === name));
   const common = missing.map((name) => ({ ref: { apiGroup: group, kind: 'ClusterRole' as const, name }, description: '' }));
   const rank = ({ ref }: Role) => (commonRoles.includes(ref.name) ? commonRoles.indexOf(ref.name) : commonRoles.length);
   return [...common, ...offered, ...local.map(role('Role'))].sort((a, b) => rank(a) - rank(b) || a.ref.name.localeCompare(b.ref.name));

@@ -31,4 +31,9 @@ describe('riskyObjects', () => {
     ['a role binding of the old API', object('v1', 'RoleBinding'), 'rights'],
     ['objects that a controller creates', object('template.openshift.io/v1', 'TemplateInstance'), 'rights'],
   ])('%s', (_, created, risk) => expect(riskyObjects([created], 'shop', resources).map((found) => found.risk)).toEqual(risk ? [risk] : []));
+
+  it('trusts objects that administrators have excluded from the check', () => {
+    const created = [object('rbac.authorization.k8s.io/v1', 'RoleBinding'), object('rbac.authorization.k8s.io/v1', 'RoleBinding', 'other'), object('template.openshift.io/v1', 'TemplateInstance')];
+    expect(riskyObjects(created, 'shop', resources, ({ name }) => name === 'rolebindings').map((found) => found.risk)).toEqual(['project', 'rights']);
+  });
 });

@@ -4,6 +4,7 @@ import { useResources, useRights } from '../api/hooks';
 import { text } from '../text/en';
 import { extensionPages } from './extensions';
 import { mayImport, sectionsOf, type Entry } from './navigation';
+import { OwnNavigation } from './OwnNavigation';
 
 /**
  * Sidebar is the navigation for a project or for the cluster. It lists the pages that the user may
@@ -67,6 +68,7 @@ export function Sidebar({ project }: { project: string | undefined }) {
         {(project !== undefined || pathname.startsWith('/cluster')) && item({ label: text.nav.other, path: `${project === undefined ? '/cluster' : `/project/${project}`}/other` })}
         {project === undefined && pathname.startsWith('/cluster') && pages.filter(([, , offered]) => offered).map(([label, path]) => item({ label, path }))}
         {extended.map(({ path, title }) => item({ label: title, path: `${project === undefined ? '/cluster' : `/project/${project}`}/extension/${path}` }))}
+        {project !== undefined && <OwnNavigation project={project} isActive={isActive} />}
         {project === undefined && administrator && !pathname.startsWith('/cluster') && item({ label: text.nav.administration, path: '/cluster/nodes' })}
       </NavList>
     </Nav>

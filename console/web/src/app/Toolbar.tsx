@@ -12,18 +12,21 @@ import {
 } from '@patternfly/react-core';
 import MoonIcon from '@patternfly/react-icons/dist/esm/icons/moon-icon';
 import QuestionCircleIcon from '@patternfly/react-icons/dist/esm/icons/question-circle-icon';
+import ThIcon from '@patternfly/react-icons/dist/esm/icons/th-icon';
 import { useState, type ReactNode, type Ref } from 'react';
 import { useNavigate } from 'react-router';
 import { config } from '../api/config';
 import { useUser } from '../api/hooks';
 import { useStore } from '../api/store';
 import { text } from '../text/en';
+import { constant, launcherLinks, offersTour } from './constants';
 import { helpLinks } from './extensions';
 import { logOut } from './logout';
 import { Badge } from './notifications/Badge';
 import { ProjectSelector } from './ProjectSelector';
 import { SearchBox } from './SearchBox';
 import { theme, type Theme } from './theme';
+import { touring } from './tour';
 
 /** tokenPage is the page outside the console that shows a login command with a new token. */
 export const tokenPage = '/oauth/token/request';
@@ -34,10 +37,15 @@ export function Toolbar({ project }: { project: string | undefined }) {
   const user = useUser();
   const chosen = useStore(theme);
   const { adminConsolePublicURL } = useStore(config).clusterInfo;
+  const launched = launcherLinks();
+  const startTour = () => {
+    touring.set(true);
+    void navigate('/catalog');
+  };
   return (
     <Bar isStatic>
       <ToolbarContent>
-        <ToolbarItem>
+        <ToolbarItem data-tour="project">
           <ProjectSelector project={project} />
         </ToolbarItem>
         <ToolbarGroup align={{ default: 'alignEnd' }} variant="action-group-plain">
@@ -51,6 +59,17 @@ export function Toolbar({ project }: { project: string | undefined }) {
               </ToolbarItem>
             </>
           )}
+          {launched.length > 0 && (
+            <ToolbarItem>
+              <Menu label={text.masthead.launcher} icon={<ThIcon />}>
+                {launched.map(({ label, url, description }) => (
+                  <DropdownItem key={url} to={url} description={description} target="_blank" rel="noreferrer">
+                    {label}
+                  </DropdownItem>
+                ))}
+              </Menu>
+            </ToolbarItem>
+          )}
           <ToolbarItem>
             <Menu label={text.masthead.theme} icon={<MoonIcon />}>
               {(Object.keys(text.masthead.themes) as Theme[]).map((name) => (
@@ -60,7 +79,7 @@ export function Toolbar({ project }: { project: string | undefined }) {
               ))}
             </Menu>
           </ToolbarItem>
-          <ToolbarItem>
+          <ToolbarItem data-tour="help">
             <Menu label={text.masthead.help} icon={<QuestionCircleIcon />}>
               <DropdownItem onClick={() => void navigate('/command-line')}>{text.masthead.commandLine}</DropdownItem>
               {helpLinks().map(([name, address]) => (
@@ -68,14 +87,17 @@ export function Toolbar({ project }: { project: string | undefined }) {
                   {name}
                 </DropdownItem>
               ))}
+              {offersTour() && <DropdownItem onClick={startTour}>{text.masthead.tour}</DropdownItem>}
               <DropdownItem onClick={() => void navigate('/about')}>{text.masthead.about}</DropdownItem>
             </Menu>
           </ToolbarItem>
-          <ToolbarItem>
+          <ToolbarItem data-tour="user">
             <Menu label={`${text.masthead.user}: ${user?.metadata.name ?? ''}`} title={user?.metadata.name ?? ''}>
-              <DropdownItem to={tokenPage} target="_blank" rel="noreferrer">
-                {text.masthead.copyLogin}
-              </DropdownItem>
+              {constant('DISABLE_COPY_LOGIN_COMMAND') !== true && (
+                <DropdownItem to={tokenPage} target="_blank" rel="noreferrer">
+                  {text.masthead.copyLogin}
+                </DropdownItem>
+              )}
               {adminConsolePublicURL !== '' && (
                 <DropdownItem to={adminConsolePublicURL} target="_blank" rel="noreferrer">
                   {text.masthead.adminConsole}

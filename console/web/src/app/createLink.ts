@@ -1,10 +1,17 @@
+import { text } from '../text/en';
+import { mayLink } from './constants';
+
 /**
  * createPath returns the path of the form for a link that creates an application, such as
  * /console/create?imageStream=python&sourceURI=https://github.com/me/app.git. The parameters are
- * the same as in OpenShift 3's console.
+ * the same as in OpenShift 3's console. createPath fails if links cannot name objects of the
+ * project.
  */
 export function createPath(link: URLSearchParams): string {
   const namespace = link.get('namespace') ?? 'openshift';
+  if (!mayLink(namespace)) {
+    throw new Error(text.failure.foreignLink(namespace));
+  }
   const form = (kind: string, name: string, query: Record<string, string | null>) => {
     const present = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== null);
     return `/catalog/${kind}/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}?${new URLSearchParams(present)}`;

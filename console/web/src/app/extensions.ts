@@ -1,4 +1,5 @@
 import type { Config } from '../api/config';
+import { constant, defineConstants, isURL } from './constants';
 
 declare global {
   interface Window {
@@ -7,12 +8,6 @@ declare global {
      * scripts.
      */
     OPENSHIFT_EXTENSION_PROPERTIES?: Record<string, string>;
-    /**
-     * OPENSHIFT_CONSTANTS contains the values that scripts can change. CLI maps the names of
-     * downloads to addresses. HELP maps entries of the help menu to addresses. PAGES contains
-     * additional pages.
-     */
-    OPENSHIFT_CONSTANTS?: { CLI?: Record<string, string>; HELP?: Record<string, string>; PAGES?: ExtensionPage[] };
   }
 }
 
@@ -47,18 +42,26 @@ export interface ExtensionContext {
 /** loadTimeout is the maximum time that the console waits for extensions. */
 const loadTimeout = 5000;
 
+let finish: () => void = () => undefined;
+
+/** extensionsLoaded resolves when the extensions' scripts have set the constants. */
+export const extensionsLoaded = new Promise<void>((resolve) => {
+  finish = resolve;
+});
+
 /**
  * loadExtensions loads the administrator's scripts and style sheets. It returns when all of them
  * are loaded or have failed, or when the timeout has expired.
  */
 export async function loadExtensions({ extensions }: Config): Promise<void> {
   window.OPENSHIFT_EXTENSION_PROPERTIES = extensions.properties ?? {};
-  window.OPENSHIFT_CONSTANTS ??= {};
+  defineConstants();
   const sheets = (extensions.stylesheetURLs ?? []).map((href) => insert(Object.assign(document.createElement('link'), { rel: 'stylesheet', href })));
   // With async set to false, the scripts run in the configured order.
   const scripts = (extensions.scriptURLs ?? []).map((src) => insert(Object.assign(document.createElement('script'), { src, async: false })));
   const timeout = new Promise((resolve) => setTimeout(resolve, loadTimeout));
   await Promise.race([Promise.all([...sheets, ...scripts]), timeout]);
+  finish();
 }
 
 function insert(element: HTMLElement): Promise<void> {
@@ -72,15 +75,15 @@ function insert(element: HTMLElement): Promise<void> {
 type Links = [name: string, address: string][];
 
 /** linksOf returns the links that scripts have set. It omits values that are not addresses. */
-function linksOf(links: Record<string, string> | undefined): Links {
-  return Object.entries(links ?? {}).filter(([, address]) => typeof address === 'string' && /^https?:\/\//.test(address));
+function linksOf(links: unknown): Links {
+  return Object.entries(links ?? {}).filter((entry): entry is [string, string] => isURL(entry[1]));
 }
 
 /** clientLinks returns the links to command line clients. */
-export const clientLinks = (): Links => linksOf(window.OPENSHIFT_CONSTANTS?.CLI);
+export const clientLinks = (): Links => linksOf(constant('CLI'));
 
 /** helpLinks returns the links in the help menu. */
-export const helpLinks = (): Links => linksOf(window.OPENSHIFT_CONSTANTS?.HELP);
+export const helpLinks = (): Links => linksOf(constant('HELP'));
 
 /** isPage reports whether a script has set all required fields of a page. */
 function isPage(page: Partial<ExtensionPage> | null): page is ExtensionPage {
@@ -89,6 +92,6 @@ function isPage(page: Partial<ExtensionPage> | null): page is ExtensionPage {
 
 /** extensionPages returns the pages that scripts add to projects, or to the cluster. */
 export function extensionPages(scope: 'project' | 'cluster'): ExtensionPage[] {
-  const pages: unknown = window.OPENSHIFT_CONSTANTS?.PAGES;
+  const pages = constant('PAGES');
   return (Array.isArray(pages) ? pages : []).filter(isPage).filter((page) => (page.scope ?? 'project') === scope);
 }

@@ -88,7 +88,9 @@ const clusterSections: [string, string[]][] = [
 /** label returns a resource's readable name, such as Config Maps. */
 export function label(id: string, resources: Resources): string {
   const resource = resources.get(id);
-  return text.resources[id] ?? plural(words(resource?.kind ?? id));
+  const name = words(resource?.kind ?? id);
+  const isPlural = name.endsWith('Metrics') || (resource !== undefined && resource.kind.toLowerCase() === resource.name);
+  return text.resources[id] ?? (isPlural ? name : plural(name));
 }
 
 /**

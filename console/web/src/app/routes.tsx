@@ -1,7 +1,9 @@
 import { createBrowserRouter, redirect } from 'react-router';
 import { RouteFailure } from '../ui/Failure';
 import { Loading } from '../ui/Loading';
+import { constant } from './constants';
 import { createPath } from './createLink';
+import { extensionsLoaded } from './extensions';
 import { persistent } from './load';
 
 /** publicPages contains the pages that require no session. */
@@ -10,6 +12,12 @@ const publicPages = ['/console/error', '/console/logged-out'];
 /** isPublic reports whether users who are not logged in can open a page. */
 export function isPublic(path: string): boolean {
   return publicPages.includes(path);
+}
+
+/** redirectTo redirects to a path that depends on the constants of extensions. */
+async function redirectTo(path: () => string) {
+  await extensionsLoaded;
+  return redirect(path());
 }
 
 /** router maps paths to pages. A page is loaded when it is first opened. */
@@ -29,8 +37,8 @@ export const router = createBrowserRouter(
             {
               ErrorBoundary: RouteFailure,
               children: [
-                { index: true, loader: () => redirect('/catalog') },
-                { path: 'create', loader: ({ request }) => redirect(createPath(new URL(request.url).searchParams)) },
+                { index: true, loader: () => redirectTo(() => (constant('DISABLE_SERVICE_CATALOG_LANDING_PAGE') === true ? '/projects' : '/catalog')) },
+                { path: 'create', loader: ({ request }) => redirectTo(() => createPath(new URL(request.url).searchParams)) },
                 { path: 'create-project', loader: () => redirect('/projects?create') },
                 { path: 'catalog', lazy: persistent(() => import('../pages/catalog/Catalog')) },
                 { path: 'catalog/template/:namespace/:name', lazy: persistent(() => import('../pages/catalog/TemplateForm')) },

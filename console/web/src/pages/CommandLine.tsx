@@ -2,6 +2,7 @@ import { Content, List, ListItem, PageSection, Title } from '@patternfly/react-c
 import { config } from '../api/config';
 import { bytes } from '../api/image';
 import { useStore } from '../api/store';
+import { constant } from '../app/constants';
 import { clientLinks } from '../app/extensions';
 import { tokenPage } from '../app/Toolbar';
 import { text } from '../text/en';
@@ -46,12 +47,16 @@ export function Component() {
       )}
       <Title headingLevel="h2">{t.logIn}</Title>
       <Content>
-        <p>
-          <a href={tokenPage} target="_blank" rel="noreferrer">
-            {t.token}
-          </a>
-        </p>
-        <p>{t.tokenBody}</p>
+        {constant('DISABLE_COPY_LOGIN_COMMAND') !== true && (
+          <>
+            <p>
+              <a href={tokenPage} target="_blank" rel="noreferrer">
+                {t.token}
+              </a>
+            </p>
+            <p>{t.tokenBody}</p>
+          </>
+        )}
         <p>{t.login}</p>
       </Content>
       <Copyable label={t.title}>

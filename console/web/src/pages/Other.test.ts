@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Resource } from '../api/discovery';
 import { Rights } from '../api/rights';
+import { label } from '../app/navigation';
 import { listed } from './Other';
 
 const resource = (name: string, group: string, kind: string, namespaced: boolean, verbs = ['list', 'get']): Resource => ({
@@ -27,4 +28,17 @@ it('lists all types in the cluster', () => {
 
 it('finds types by kind or group', () => {
   expect([ids(false, 'EXAMPLE.com'), ids(false, 'nod'), ids(false, 'nothing')]).toEqual([['backups.example.com'], ['nodes'], []]);
+});
+
+it('names resources in the plural', () => {
+  const kinds = [['endpoints', '', 'Endpoints'], ['pods', 'metrics.k8s.io', 'PodMetrics'], ['networkpolicies', 'networking.k8s.io', 'NetworkPolicy'], ['ingressclasses', 'networking.k8s.io', 'IngressClass']];
+  const named = kinds.map(([name = '', group = '', kind = '']) => resource(name, group, kind, true));
+  const labels = named.map(({ id }) => label(id, new Map(named.map((r) => [r.id, r]))));
+  expect(labels).toEqual(['Endpoints', 'Pod Metrics', 'Network Policies', 'Ingress Classes']);
+});
+
+it('omits the kinds that scripts hide', () => {
+  window.OPENSHIFT_CONSTANTS = { AVAILABLE_KINDS_BLACKLIST: ['Backup'] };
+  expect(ids(true, '')).toEqual(['pods']);
+  delete window.OPENSHIFT_CONSTANTS;
 });

@@ -4,6 +4,7 @@ import { Link, useParams } from 'react-router';
 import type { Resource, Resources } from '../api/discovery';
 import { useResources, useRights } from '../api/hooks';
 import type { Rights } from '../api/rights';
+import { isHidden } from '../app/constants';
 import { label } from '../app/navigation';
 import { about } from '../text/about';
 import { DataTable } from '../ui/DataTable';
@@ -14,12 +15,12 @@ const t = about.other;
 
 /**
  * listed returns the resources of a project or of the cluster that the user may list and that match
- * a filter.
+ * a filter. It omits the kinds that scripts hide.
  */
 export function listed(resources: Resources, rights: Rights, inProject: boolean, filter: string): Resource[] {
   const wanted = filter.toLowerCase();
   return [...resources.values()]
-    .filter((r) => r.verbs.includes('list') && (r.namespaced || !inProject) && rights.may('list', r.group, r.name))
+    .filter((r) => r.verbs.includes('list') && (r.namespaced || !inProject) && rights.may('list', r.group, r.name) && !isHidden(r))
     .filter((r) => `${label(r.id, resources)} ${r.kind} ${r.id}`.toLowerCase().includes(wanted))
     .sort((a, b) => a.kind.localeCompare(b.kind) || a.group.localeCompare(b.group));
 }

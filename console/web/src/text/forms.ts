@@ -51,6 +51,7 @@ export const forms = {
   route: {
     hostHelp: 'Leave empty for a name that the router chooses.',
     hostInvalid: 'Write a host name such as www.example.com',
+    noWildcards: 'This cluster does not offer routes for all names in a domain. Write a host name such as www.example.com',
     path: 'Path',
     pathInvalid: 'A path begins with /.',
     service: 'Service',

@@ -2,6 +2,7 @@ import { useMemo } from 'react';
 import { eventsPath, newestFirst, type Event } from '../../api/events';
 import { useObjects } from '../../api/hooks';
 import { Store, useStore } from '../../api/store';
+import { isNotification } from '../constants';
 
 /** isOpen indicates whether the notification drawer is open. */
 export const isOpen = new Store(false);
@@ -74,9 +75,11 @@ export interface Notifications {
   unread: Event[];
 }
 
+const isNotable = (reason: string) => isNotification(reason) ?? notableReasons.includes(reason);
+
 /** notable returns the events that are notifications. It omits dismissed events. */
 export function notable(events: Event[], dismissed: string[]): Event[] {
-  const relevant = events.filter((event) => event.type === 'Warning' || notableReasons.includes(event.reason ?? ''));
+  const relevant = events.filter((event) => event.type === 'Warning' || isNotable(event.reason ?? ''));
   return newestFirst(relevant.filter((event) => !dismissed.includes(event.metadata.uid))).slice(0, maxNotifications);
 }
 

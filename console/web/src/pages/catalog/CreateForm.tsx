@@ -6,6 +6,7 @@ import { sharedNamespace } from '../../api/catalog';
 import { useResources } from '../../api/hooks';
 import { riskyObjects, type RiskyObject } from '../../api/risk';
 import type { KubeObject } from '../../api/types';
+import { isUnchecked } from '../../app/constants';
 import { text } from '../../text/en';
 import { linkTo } from '../../app/links';
 import { Outcome } from '../../ui/Outcome';
@@ -61,7 +62,7 @@ export function CreateForm({ title, icon, origin, description, project, setProje
     }
     run(async () => {
       const wanted = await objects();
-      const risks = riskyObjects(wanted.objects, project, resources);
+      const risks = riskyObjects(wanted.objects, project, resources, isUnchecked);
       if (risks.length > 0) {
         setReview({ wanted, risks });
         return;

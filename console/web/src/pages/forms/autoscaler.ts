@@ -1,3 +1,4 @@
+import { autoscalerTarget } from '../../app/constants';
 import { text } from '../../text/en';
 import { count, nameChoices, type Form, type Source } from './model';
 
@@ -30,7 +31,7 @@ export const autoscalerForm: Form = {
     })),
     { key: 'min', label: t.min, type: 'number', required: true, initial: '1', problem: count(1) },
     { key: 'max', label: t.max, type: 'number', required: true, initial: '3', problem: count(1) },
-    { key: 'cpu', label: t.cpu, type: 'number', required: true, initial: '80', help: t.cpuHelp, problem: count(1) },
+    { key: 'cpu', label: t.cpu, type: 'number', required: true, initial: autoscalerTarget(), help: t.cpuHelp, problem: count(1) },
   ],
   object: (values) => ({
     apiVersion: 'autoscaling/v2',

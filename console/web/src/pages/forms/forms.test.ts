@@ -1,10 +1,14 @@
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import type { KubeObject } from '../../api/types';
 import { forms } from './forms';
 import { initialValues, isComplete, shownInputs, type Form } from './model';
 
 const fill = (form: Form, values: Record<string, string>) => ({ ...initialValues(form), ...values });
 const keys = (form: Form, values: Record<string, string>) => shownInputs(form, fill(form, values)).map(({ key }) => key);
+
+afterEach(() => {
+  delete window.OPENSHIFT_CONSTANTS;
+});
 
 describe('The form of a secret', () => {
   const form = forms.secrets;
@@ -87,6 +91,15 @@ describe('The form of a route', () => {
     expect(spec('passthrough')).toEqual({ to: { kind: 'Service', name: 'a' }, tls: { termination: 'passthrough', insecureEdgeTerminationPolicy: 'Redirect' } });
     expect(spec('reencrypt').tls).toHaveProperty('destinationCACertificate', 'D');
     expect(spec('')).not.toHaveProperty('tls');
+  });
+
+  it('offers routes for all names in a domain only if scripts have enabled them', () => {
+    const values = fill(form, { service: 'a', host: '*.example.com' });
+    expect(isComplete(form, values)).toBe(false);
+    window.OPENSHIFT_CONSTANTS = { DISABLE_WILDCARD_ROUTES: false };
+    expect(isComplete(form, values)).toBe(true);
+    expect(form.object(values)).toMatchObject({ spec: { host: 'wildcard.example.com', wildcardPolicy: 'Subdomain' } });
+    expect(isComplete(form, fill(form, { service: 'a', host: '*.*.com' }))).toBe(false);
   });
 
   it('offers the ports of the chosen service', () => {

@@ -1,4 +1,5 @@
 import type { KubeObject } from '../../api/types';
+import { constant } from '../../app/constants';
 import { text } from '../../text/en';
 import { namesOf, present, type Choice, type Form, type Source, type Values } from './model';
 
@@ -28,10 +29,28 @@ const ports: Source = {
 const isSecure = ({ termination }: Values) => termination !== '';
 const hasCertificate = ({ termination }: Values) => termination === 'edge' || termination === 'reencrypt';
 
+/** wildcard begins the host name of a route for all names in a domain. */
+const wildcard = /^\*\./;
+
+function hostProblem(host: string): string | undefined {
+  if (wildcard.test(host) && constant('DISABLE_WILDCARD_ROUTES') !== false) {
+    return t.noWildcards;
+  }
+  return /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(host.replace(wildcard, '')) ? undefined : t.hostInvalid;
+}
+
+/**
+ * hostOf returns a route's host. The router ignores the first part of the host name of a route for
+ * all names in a domain.
+ */
+function hostOf({ host = '' }: Values): object {
+  return wildcard.test(host) ? { host: host.replace(wildcard, 'wildcard.'), wildcardPolicy: 'Subdomain' } : present({ host });
+}
+
 /** routeForm creates a route for one service, or for two services that share the requests. */
 export const routeForm: Form = {
   inputs: [
-    { key: 'host', label: text.facts.hostName, help: t.hostHelp, problem: (value) => (/^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/.test(value) ? undefined : t.hostInvalid) },
+    { key: 'host', label: text.facts.hostName, help: t.hostHelp, problem: hostProblem },
     { key: 'path', label: t.path, isShown: ({ termination }) => termination !== 'passthrough', problem: (value) => (value.startsWith('/') ? undefined : t.pathInvalid) },
     { key: 'service', label: t.service, type: 'select', required: true, choices: [{ value: '', label: t.choose }], source: services },
     { key: 'port', label: t.port, type: 'select', choices: [{ value: '', label: t.anyPort }], source: ports },
@@ -65,7 +84,8 @@ function spec(values: Values) {
   const split = values.other !== '';
   const [port, tls] = [portOf(values), tlsOf(values)];
   return {
-    ...present({ host: values.host, path: values.termination === 'passthrough' ? '' : values.path }),
+    ...hostOf(values),
+    ...present({ path: values.termination === 'passthrough' ? '' : values.path }),
     to: { kind: 'Service', name: values.service, ...(split ? { weight: 100 - share } : {}) },
     ...(split ? { alternateBackends: [{ kind: 'Service', name: values.other, weight: share }] } : {}),
     ...(port && { port }),

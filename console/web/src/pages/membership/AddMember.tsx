@@ -2,6 +2,7 @@ import { ActionGroup, Button, Form, FormSelect, FormSelectOption, Grid, GridItem
 import { useQuery } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
 import { rolesOf, type RoleRef, type Subject, type SubjectKind } from '../../api/members';
+import { listedRoles } from '../../app/constants';
 import { text } from '../../text/en';
 import { Field } from '../../ui/Field';
 import { Outcome } from '../../ui/Outcome';
@@ -15,7 +16,7 @@ interface AddMemberProps {
 
 /** AddMember is the form that grants a role to a subject. */
 export function AddMember({ kind, project, add }: AddMemberProps) {
-  const roles = useQuery({ queryKey: ['roles', project], queryFn: () => rolesOf(project) }).data ?? [];
+  const roles = useQuery({ queryKey: ['roles', project], queryFn: () => rolesOf(project, listedRoles()) }).data ?? [];
   const [name, setName] = useState('');
   const [namespace, setNamespace] = useState(project);
   const [chosen, setChosen] = useState('ClusterRole view');

@@ -15,8 +15,10 @@ import { Interrupted } from '../../ui/Interrupted';
 import { Loading } from '../../ui/Loading';
 import { QuotaDonuts } from '../../ui/QuotaDonuts';
 import { useTitle } from '../../ui/useTitle';
+import { quotaMessage } from '../../app/constants';
 import { linkTo } from '../../app/links';
 import Limits from './Limits';
+import { Message } from './Message';
 
 const quotaID = 'resourcequotas';
 const clusterQuotaID = 'appliedclusterresourcequotas.quota.openshift.io';
@@ -120,6 +122,9 @@ function Quota({ title, scopes, status }: { title: ReactNode; scopes?: string[];
       </CardTitle>
       <CardBody>
         <QuotaDonuts status={status} />
+        {exceeded.map(({ resource }) => quotaMessage(resource)).filter(Boolean).map((html) => (
+          <Message key={html} html={html} />
+        ))}
       </CardBody>
     </Card>
   );
