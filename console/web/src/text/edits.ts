@@ -120,6 +120,12 @@ export const edits = {
     tagInvalid: 'Write a stream and a tag, such as app:latest or project/app:latest.',
     automatic: 'When the tag gets another image',
   },
+  data: {
+    action: 'Edit data',
+    title: 'Data',
+    hidden: (keys: string[]) => `The form does not show values that are not text, and keeps them: ${keys.join(', ')}.`,
+    isBinary: (keys: string[]) => `Use another key than ${keys.join(', ')}.`,
+  },
   snapshot: {
     create: 'Create snapshot',
     restore: 'Restore as a new claim',

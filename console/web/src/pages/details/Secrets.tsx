@@ -30,11 +30,14 @@ export function Secrets({ data }: { data: Record<string, string> }) {
 }
 
 /** decode decodes base64. If the decoded value is not text, decode returns the encoded value. */
-export function decode(value: string): string {
+export const decode = (value: string): string => decodeText(value) ?? value;
+
+/** decodeText decodes base64. It returns undefined if the decoded value is not text. */
+export function decodeText(value: string): string | undefined {
   try {
     const bytes = Uint8Array.from(atob(value), (character) => character.charCodeAt(0));
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    return value;
+    return undefined;
   }
 }

@@ -44,6 +44,10 @@ export const dialogs: Dialog[] = [
   editOf('triggers', edits.triggers.action, ['DeploymentConfig'], () => import('./edit/Triggers')),
   editOf('route', edits.route.action, ['Route'], () => import('./edit/Route')),
   editOf('autoscaler', edits.autoscaler.action, ['HorizontalPodAutoscaler'], () => import('./edit/Autoscaler')),
+  {
+    ...editOf('data', edits.data.action, ['ConfigMap', 'Secret'], () => import('./edit/Data')),
+    applies: ({ kind, immutable, metadata }, resource, rights) => ['ConfigMap', 'Secret'].includes(kind) && immutable !== true && rights.may('patch', resource.group, resource.name, metadata.name),
+  },
   editOf('attach', attach.action, podOwners, () => import('./edit/Attach')),
   editOf('link-secret', attach.link.action, ['ServiceAccount'], () => import('./edit/LinkSecret')),
   editOf('service', text.services.update, ['ServiceInstance'], () => import('./edit/ServiceUpdate')),

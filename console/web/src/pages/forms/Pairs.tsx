@@ -2,6 +2,9 @@ import { Button, Grid, GridItem, TextArea, TextInput } from '@patternfly/react-c
 import { text } from '../../text/en';
 import { useRowFocus } from '../../ui/useRowFocus';
 
+/** maxRows is the maximum height of a value's field, in lines. */
+const maxRows = 12;
+
 interface PairsProps {
   label: string;
   pairs: [key: string, value: string][];
@@ -19,7 +22,7 @@ export function Pairs({ label, pairs, change }: PairsProps) {
         <GridItem key={index}>
           <Grid hasGutter md={4}>
             <TextInput ref={focus.first(index)} aria-label={text.forms.pairKey(index + 1)} placeholder={text.forms.key} autoComplete="off" value={key} onChange={(_, changed) => set(index, [changed, value])} />
-            <TextArea aria-label={text.forms.pairValue(index + 1)} placeholder={text.forms.value} rows={1} resizeOrientation="vertical" value={value} onChange={(_, changed) => set(index, [key, changed])} />
+            <TextArea aria-label={text.forms.pairValue(index + 1)} placeholder={text.forms.value} rows={Math.min(value.split('\n').length, maxRows)} resizeOrientation="vertical" value={value} onChange={(_, changed) => set(index, [key, changed])} />
             {pairs.length > 0 && (
               <Button
                 variant="link"

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { LooseObject } from '../../../api/types';
 import { isComplete } from '../../forms/model';
 import { autoscaler } from './Autoscaler';
+import { data } from './Data';
 import type { Edit } from './edit';
 import { route } from './Route';
 import { triggers } from './Triggers';
@@ -54,6 +55,24 @@ describe('An autoscaler', () => {
 
   it('needs a metric', () => {
     expect([isValid(autoscaler, scaler(usage(80)), { cpu: '' }), isValid(autoscaler, scaler(memory), {}), isValid(autoscaler, scaler(memory), { min: '0' })]).toEqual([false, true, false]);
+  });
+});
+
+describe('The data', () => {
+  const of = (kind: string, values: object) => ({ ...object(kind, {}), data: values }) as unknown as LooseObject;
+
+  it('of a secret is text in the form, and encoded in the secret', () => {
+    const secret = of('Secret', { password: 'Z3LDvMOfZQ==', key: '/w==' });
+    expect(data.values(secret)).toEqual({ pairs: '[["password","grüße"]]' });
+    expect(operations(data, secret, {})).toEqual([]);
+    expect(operations(data, secret, { pairs: '[["password","ä"],["user","ann"]]' })).toEqual([{ op: 'add', path: '/data', value: { key: '/w==', password: 'w6Q=', user: 'YW5u' } }]);
+    expect([isValid(data, secret, { pairs: '[["key","a"]]' }), isValid(data, secret, { pairs: '[["key2","a"]]' })]).toEqual([false, true]);
+  });
+
+  it('of a config map keeps lines', () => {
+    const map = of('ConfigMap', { 'app.conf': 'a=1\nb=2\n' });
+    expect(operations(data, map, { pairs: '[["app.conf","a=1\\n"]]' })).toEqual([{ op: 'add', path: '/data', value: { 'app.conf': 'a=1\n' } }]);
+    expect(isValid(data, map, { pairs: '[["a b","1"]]' })).toBe(false);
   });
 });
 
