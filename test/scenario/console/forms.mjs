@@ -1,6 +1,6 @@
-// A user creates a secret, links it to a service account, and creates a claim, a route with two
-// services and an autoscaler in forms.
-import { address, expect, logIn, open } from './browser.mjs';
+// A user creates and edits a secret, links it to a service account, and creates a claim, a route
+// with two services and an autoscaler in forms.
+import { address, check, expect, logIn, open } from './browser.mjs';
 
 const [project] = process.argv.slice(2);
 const root = `${address}/console/project/${project}`;
@@ -37,6 +37,18 @@ await open(async (page) => {
   await page.getByRole('heading', { name: 'pull', level: 1 }).waitFor();
   const secret = await read(`/api/v1/namespaces/${project}/secrets/pull`);
   expect(secret.type === 'kubernetes.io/dockerconfigjson' && atob(secret.data['.dockerconfigjson']).includes('"password":"secret words"'), JSON.stringify(secret));
+
+  // The user adds a value to the secret. The form encodes it.
+  await act('Edit data');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByRole('button', { name: 'Add a row' }).click();
+  await dialog.getByRole('textbox', { name: 'Key 2' }).fill('note');
+  await dialog.getByRole('textbox', { name: 'Value 2' }).fill('über');
+  await check(page, 'edit-data');
+  await dialog.getByRole('button', { name: 'Save' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  const changed = await read(`/api/v1/namespaces/${project}/secrets/pull`);
+  expect(changed.data.note === 'w7xiZXI=' && changed.data['.dockerconfigjson'] === secret.data['.dockerconfigjson'], JSON.stringify(changed));
 
   await page.goto(`${root}/serviceaccounts/default`);
   await act('Link a secret');

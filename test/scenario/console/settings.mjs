@@ -23,11 +23,84 @@ const files = {
         },
       },
       { path: '../projects', title: 'Broken', render: () => undefined },
-    ];`],
+    ];
+    OPENSHIFT_CONSTANTS.PROJECT_NAVIGATION.push(
+      { label: 'Dashboard', iconClass: 'fa fa-dashboard', href: 'https://www.example.com/dashboard' },
+      { label: 'More', secondaryNavSections: [{ header: 'Own', items: [{ label: 'Endpoints', href: '/endpoints' }] }] },
+      { label: 'Trap', href: 'javascript:alert(1)' },
+    );
+    OPENSHIFT_CONSTANTS.APP_LAUNCHER_NAVIGATION = [{ title: 'My account', iconClass: 'pficon pficon-user', href: 'https://www.example.com/account', tooltip: 'Change your password' }];
+    OPENSHIFT_CONSTANTS.SAAS_OFFERINGS = [{ title: 'Mail', icon: 'fa fa-envelope', url: 'https://www.example.com/mail', description: 'Read your mail.' }];
+    OPENSHIFT_CONSTANTS.SERVICE_CATALOG_CATEGORIES.find(({ id }) => id === 'languages').subCategories.push({ id: 'snakes', label: 'Snakes', tags: ['python'] });
+    OPENSHIFT_CONSTANTS.QUOTA_NOTIFICATION_MESSAGE = { services: 'Order <a href="https://www.example.com/more">more services</a>.' };
+    OPENSHIFT_CONSTANTS.AVAILABLE_KINDS_BLACKLIST = ['PodTemplate'];
+    OPENSHIFT_CONSTANTS.CREATE_FROM_URL_WHITELIST = ['openshift'];
+    OPENSHIFT_CONSTANTS.DISABLE_COPY_LOGIN_COMMAND = true;
+    OPENSHIFT_CONSTANTS.DISABLE_SERVICE_CATALOG_LANDING_PAGE = true;
+    OPENSHIFT_CONSTANTS.GUIDED_TOURS.landing_page_tour.auto_launch = true;`],
   '/brand.css': ['text/css', '.console-brand { text-decoration-color: rgb(1, 2, 3) }'],
   '/other.js': ['text/javascript', 'window.intruded = true'],
   '/bye': ['text/html', '<h1>Goodbye</h1>'],
 };
+
+/** customize tests the constants of OpenShift 3.11 that the script has changed. */
+async function customize(page) {
+  const go = (path) => page.goto(`${master}/console${path}`);
+  const heading = (name) => page.getByRole('heading', { name, level: 1, exact: true });
+  const urlOf = (locator) => locator.getAttribute('href');
+  // The first page is the list of projects. On the first visit of the catalog, its tour starts.
+  await go('/');
+  await heading('Projects').waitFor();
+  await go('/catalog');
+  const step = page.getByRole('dialog');
+  await step.getByRole('heading', { name: 'Find what you need' }).waitFor();
+  await check(page, 'tour');
+  for (const title of ['Choose a category', 'Bring your own', 'Work in a project', 'Get help', 'Log in on the command line']) {
+    await step.getByRole('button', { name: 'Next' }).click();
+    await step.getByRole('heading', { name: title }).waitFor();
+  }
+  await step.getByRole('button', { name: 'End the tour' }).click();
+  await step.waitFor({ state: 'detached' });
+
+  const mail = page.getByRole('link', { name: 'Mail', exact: true });
+  expect((await urlOf(mail)) === 'https://www.example.com/mail', 'the catalog has no featured application');
+  await check(page, 'catalog-customized');
+  await page.getByRole('button', { name: 'Snakes' }).click();
+  await mail.waitFor({ state: 'detached' });
+  await page.getByText('Python', { exact: true }).first().waitFor();
+  expect((await page.getByText('Node.js', { exact: true }).count()) === 0, 'the category contains items with other tags');
+  await page.reload();
+  await page.getByRole('button', { name: 'Snakes', pressed: true }).waitFor();
+  expect((await step.count()) === 0, 'the tour starts again');
+  await page.getByRole('button', { name: 'Other applications' }).click();
+  const account = page.getByRole('menuitem', { name: /^My account/ });
+  expect((await urlOf(account)) === 'https://www.example.com/account', 'the launcher has another address');
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'User menu: developer' }).click();
+  await page.getByRole('menuitem', { name: 'Log out' }).waitFor();
+  expect((await page.getByRole('menuitem', { name: 'Get a login command' }).count()) === 0, 'the menu offers a login command');
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Help' }).click();
+  await page.getByRole('menuitem', { name: 'Tour of the catalog' }).click();
+  await step.getByRole('heading', { name: 'Find what you need' }).waitFor();
+  await page.keyboard.press('Escape');
+  await step.waitFor({ state: 'detached' });
+
+  await go('/create?template=app&namespace=other');
+  await page.getByText('Links cannot open templates and images of the project other').waitFor();
+  await go(`/project/${project}/quota`);
+  const more = page.getByRole('link', { name: 'more services' });
+  expect((await urlOf(more)) === 'https://www.example.com/more', 'the page Quota has no message');
+  const navigation = page.getByRole('navigation', { name: 'Navigation' });
+  expect((await urlOf(navigation.getByRole('link', { name: 'Dashboard' }))) === 'https://www.example.com/dashboard', 'the navigation has no link');
+  expect((await navigation.getByText('Trap').count()) === 0, 'the navigation links to a script');
+  await navigation.getByRole('button', { name: 'More' }).click();
+  await navigation.getByRole('link', { name: 'Endpoints' }).click();
+  await heading('Endpoints').waitFor();
+  await go(`/project/${project}/other`);
+  await page.getByRole('link', { name: 'Pods', exact: true }).waitFor();
+  expect((await page.getByRole('link', { name: 'Pod Templates' }).count()) === 0, 'the page lists a hidden kind');
+}
 
 await open(async (page, context) => {
   await context.route('https://www.example.com/**', (route) => {
@@ -72,7 +145,7 @@ await open(async (page, context) => {
   expect((await page.getByRole('link', { name: 'Metrics' }).getAttribute('href')) === 'https://metrics.example.com/', 'the link to the metrics differs');
   await page.getByRole('button', { name: 'Help' }).click();
   expect((await page.getByRole('menuitem', { name: 'Handbook' }).getAttribute('href')) === 'https://www.example.com/handbook', 'the help menu has no link of the extension');
-  expect((await page.getByRole('menuitem').count()) === 3, 'the help menu has a link that is not an address');
+  expect((await page.getByRole('menuitem').count()) === 4, 'the help menu has a link that is not an address');
   await page.getByRole('menuitem', { name: 'Command line tools' }).click();
   await downloads.waitFor();
 
@@ -90,6 +163,7 @@ await open(async (page, context) => {
   await page.locator(`html[data-left="${project}"]`).waitFor();
   await page.goto(`${master}/console/project/${project}/extension/none`);
   await page.getByRole('heading', { name: 'This does not exist', level: 1 }).waitFor();
+  await customize(page);
   expect(sockets.length > 0 && sockets.every((host) => host === new URL(master).host), `the sockets are ${sockets}`);
 
   // The console displays a JVM's beans and threads. Its requests pass through the API server.

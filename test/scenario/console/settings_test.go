@@ -14,6 +14,7 @@ func TestAdministratorConfiguresConsole(t *testing.T) {
 	s := siteOf(t, kit.SharedIn(t, "warehouse"))
 	s.application()
 	s.Apply(agent)
+	s.Apply(quota)
 	const master = "https://master.example.com:8443"
 	client := "oauthclient/openshift-web-console"
 	addresses := s.OC("get", client, "-o", "jsonpath={.redirectURIs}")
