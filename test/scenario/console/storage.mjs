@@ -13,6 +13,10 @@ await open(async (page) => {
   await page.getByText(failure).first().waitFor();
   await check(page, 'pod-that-waits');
 
+  // The overview displays the same reason.
+  await page.goto(`${address}/console/project/${project}/overview`);
+  await page.getByRole('list', { name: 'Needs attention' }).getByText(/reader: A volume cannot be mounted: .*the file server does not respond/).first().waitFor();
+
   // The claim's page displays the reason why the claim waits.
   await page.goto(`${address}/console/project/${project}/persistentvolumeclaims/lost`);
   await page.getByRole('heading', { name: 'Why this claim waits' }).waitFor();

@@ -23,6 +23,7 @@ export const warnings = {
   failedBuild: (build: string) => advice(`The build ${build} has failed.`, 'The log contains the reason.'),
   cycle: (names: string) => advice(`These builds trigger each other: ${names}`, 'Use another image as the base of one of them.'),
   restarts: (n: number) => advice(`Its containers have restarted ${n} times.`, 'The log of the previous container can contain the reason.'),
+  noVolume: (reason: string) => advice(`A volume cannot be mounted: ${reason}`, 'The page of the pod shows the failures of all its volumes.'),
   noNode: (reason: string) => advice(`It has no node: ${reason}`, 'Change the requests or the node selector of the pod, or wait for a node.'),
   overlap: (other: string, pod: string) => advice(`It selects the same pod as ${other}: ${pod}`, 'Use selectors that select different pods.'),
   noTarget: (target: string) => advice(`The target ${target} does not exist.`, 'Delete the autoscaler, or change its target.'),

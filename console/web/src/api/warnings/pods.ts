@@ -1,4 +1,5 @@
 import { warnings as t } from '../../text/warnings';
+import { lastSeen } from '../events';
 import type { Condition, KubeObject } from '../types';
 import type { State, Warning } from './state';
 
@@ -11,7 +12,13 @@ const manyRestarts = 5;
  */
 const restartPeriod = 3600;
 
-/** podWarnings finds pods that fail, restart repeatedly or have no node. */
+/**
+ * mountPeriod is the time, in milliseconds, after a failed mount during which it indicates a
+ * problem. The kubelet tries again at least every two minutes.
+ */
+const mountPeriod = 5 * 60_000;
+
+/** podWarnings finds pods that fail, restart repeatedly, have no node or lack a volume. */
 export function podWarnings(state: State): Warning[] {
   const failed = state.pods.flatMap(({ name, status, state: word, restarts, sinceRestart = 0 }): Warning[] => {
     if (word === 'failed') {
@@ -24,5 +31,10 @@ export function podWarnings(state: State): Warning[] {
     const condition = status?.conditions?.find(({ type, status }) => type === 'PodScheduled' && status === 'False');
     return condition ? [{ level: 'warning', resource: 'pods', name, ...t.noNode(condition.message ?? '') }] : [];
   });
-  return [...failed, ...unscheduled];
+  const mounts = (state.mounts ?? []).filter((event) => Date.now() - Date.parse(lastSeen(event)) < mountPeriod);
+  const unmounted = state.waiting.flatMap(({ metadata: { name, uid } }): Warning[] => {
+    const event = mounts.find(({ involvedObject }) => involvedObject.uid === uid);
+    return event ? [{ level: 'error', resource: 'pods', name, ...t.noVolume(event.message ?? '') }] : [];
+  });
+  return [...failed, ...unscheduled, ...unmounted];
 }

@@ -45,6 +45,8 @@ export interface State {
   secrets?: ReadonlySet<string>;
   /** refusals contains the events about pods that could not be created. */
   refusals: Event[];
+  /** mounts contains the events about volumes that could not be mounted, newest first. */
+  mounts?: Event[];
 }
 
 /** listOf returns a resource's objects, or an empty list if they could not be read. */

@@ -129,6 +129,13 @@ it('finds pods that fail, restart or have no node', () => {
   expect(problemsIn({}, { pods, waiting })).toEqual(['error pods a: ImagePullBackOff', 'warning pods b: Its containers have restarted 5 times.', 'warning pods e: It has no node: 0/1 nodes are available']);
 });
 
+it('reports why volumes cannot be mounted, as long as the node tries', () => {
+  const failure = (uid: string, message: string, age: number) => ({ ...object('Event', uid), lastTimestamp: new Date(Date.now() - age).toISOString(), message, involvedObject: { kind: 'Pod', name: uid, uid } });
+  const mounts = [failure('a', 'no file server', 1000), failure('a', 'an earlier reason', 90_000), failure('b', 'an old reason', 600_000), failure('runs', 'no reason', 1000)];
+  const waiting = ['a', 'b', 'c'].map((name) => object('Pod', name, { status: {} }));
+  expect(problemsIn({}, { waiting, mounts })).toEqual(['error pods a: A volume cannot be mounted: no file server']);
+});
+
 it('finds controllers that select the same pods', () => {
   const objects = {
     [ids.controllers]: [object('ReplicationController', 'web-1', { spec: { selector: { app: 'web', deployment: '1' } } }), object('ReplicationController', 'web-2', { spec: { selector: { app: 'web', deployment: '2' } } })],

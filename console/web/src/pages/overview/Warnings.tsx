@@ -47,7 +47,8 @@ function useWarnings({ project, resources, pods }: WarningsProps): Warning[] {
       return snapshot?.loaded ? snapshot.items : undefined;
     };
     const names = secrets?.loaded ? new Set(secrets.items.map(({ metadata }) => metadata.name)) : undefined;
-    return warningsOf({ project, of, pods, waiting, secrets: names, refusals: newestFirst(failures.filter(({ reason }) => reason === 'FailedCreate')) });
+    const because = (...reasons: string[]) => newestFirst(failures.filter(({ reason }) => reasons.includes(reason ?? '')));
+    return warningsOf({ project, of, pods, waiting, secrets: names, refusals: because('FailedCreate'), mounts: because('FailedMount', 'FailedAttachVolume') });
   }, [project, offered, loaded, snapshots, pods, secrets, waiting, failures]);
 }
 
