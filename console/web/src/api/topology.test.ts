@@ -23,7 +23,11 @@ const objects: Record<string, LooseObject[]> = {
   'deploymentconfigs.apps.openshift.io': [
     object('DeploymentConfig', 'worker', { spec: { replicas: 0, triggers: [{ imageChangeParams: { from: { kind: 'ImageStreamTag', name: 'shop:latest' } } }] } }),
   ],
-  pods: [object('Pod', 'bare', {}, { labels: { app: 'shop' } }), object('Pod', 'owned', {}, { ownerReferences: [{ controller: true }], labels: { app: 'shop' } })],
+  pods: [
+    object('Pod', 'shop-1-deploy', {}, { labels: { 'openshift.io/deployer-pod-for.name': 'shop-1' } }),
+    object('Pod', 'bare', {}, { labels: { app: 'shop' } }),
+    object('Pod', 'owned', {}, { ownerReferences: [{ controller: true }], labels: { app: 'shop' } }),
+  ],
   persistentvolumeclaims: [object('PersistentVolumeClaim', 'files')],
   'imagestreams.image.openshift.io': [object('ImageStream', 'shop'), object('ImageStream', 'base')],
   'buildconfigs.build.openshift.io': [

@@ -1,6 +1,5 @@
 import type { Collections } from './collections';
-import { isOwned } from './owners';
-import { selects } from './pods';
+import { isBare, selects } from './pods';
 import { admission, type Route } from './routes';
 import type { LooseObject } from './types';
 import { desiredOf, workloadIDs, type Workload } from './workloads';
@@ -66,8 +65,8 @@ export function topologyOf(objects: Pick<Collections, 'of'>, project: string): T
   const all: { id: string; object: LooseObject; key: string }[] = [];
   for (const [id, layer] of Object.entries(layers)) {
     for (const object of objects.of(id)) {
-      if (id === 'pods' && isOwned(object)) {
-        continue; // the workload represents this object
+      if (id === 'pods' && !isBare(object)) {
+        continue; // a workload, build or deployment represents this object
       }
       const key = `${id}/${object.metadata.name}`;
       all.push({ id, object, key });

@@ -9,6 +9,9 @@ export interface Container {
   ports?: { name?: string; containerPort: number; protocol?: string }[];
 }
 
+/** shortImage returns an image's name with the first 12 digits of its digest. */
+export const shortImage = (image = '') => image.replace(/(@sha256:[0-9a-f]{12})[0-9a-f]+$/, '$1');
+
 /** Workload is an object that runs pods from a template. */
 export interface Workload extends KubeObject {
   spec: {

@@ -8,7 +8,7 @@ import { merge } from '../../api/http';
 import { selects, type PodSummary } from '../../api/pods';
 import { rolloutOf } from '../../api/rollout';
 import { addressOf, type Route } from '../../api/routes';
-import { desiredOf, isScalable, selectorOf, type Workload } from '../../api/workloads';
+import { desiredOf, isScalable, selectorOf, shortImage, type Workload } from '../../api/workloads';
 import { words } from '../../app/navigation';
 import { text } from '../../text/en';
 import { rollout as t } from '../../text/rollout';
@@ -56,8 +56,8 @@ export function WorkloadCard({ project, resource, workload, pods, services, rout
                 </Title>
               </StackItem>
               {workload.spec.template?.spec?.containers?.map((container) => (
-                <StackItem key={container.name} className="console-image">
-                  {container.image}
+                <StackItem key={container.name} className="console-image" title={container.image}>
+                  {shortImage(container.image)}
                 </StackItem>
               ))}
               {reached.map((route) => (
