@@ -137,7 +137,7 @@ function Review({ risks, create, cancel }: { risks: RiskyObject[]; create: () =>
 
 function Result({ project, applied, message }: { project: string; applied: Applied[]; message?: string }) {
   return (
-    <Alert isInline component="h2" variant="success" isLiveRegion title={text.catalog.created} actionLinks={<Link to={`/project/${project}/overview`}>{text.catalog.continue}</Link>}>
+    <Alert isInline component="h2" variant="success" isLiveRegion title={text.catalog.created} actionLinks={<Button component={(props) => <Link {...props} to={`/project/${project}/overview`} />}>{text.catalog.continue}</Button>}>
       {message && <pre className="console-message">{message}</pre>}
       <List isPlain>
         {applied.map(({ object, resource }) => (

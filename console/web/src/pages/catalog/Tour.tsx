@@ -1,4 +1,4 @@
-import { Button, Popover } from '@patternfly/react-core';
+import { Button, Popover, Title } from '@patternfly/react-core';
 import { useState } from 'react';
 import { touring } from '../../app/tour';
 import { tour as t } from '../../text/tour';
@@ -21,9 +21,16 @@ export default function Tour() {
       isVisible
       triggerRef={() => document.querySelector<HTMLElement>(step.target) ?? document.body}
       position="bottom"
-      headerContent={step.title}
-      headerComponent="h2"
-      bodyContent={step.body}
+      aria-label={step.title}
+      // PatternFly's header would be a second banner of the page.
+      bodyContent={
+        <>
+          <Title headingLevel="h2" size="md">
+            {step.title}
+          </Title>
+          <p>{step.body}</p>
+        </>
+      }
       footerContent={
         <>
           <Button id={nextID} size="sm" onClick={() => (isLast ? end() : setIndex(index + 1))}>

@@ -22,6 +22,9 @@ export default function Terminal({ project, object }: TabProps) {
   );
 }
 
+/** background is the color of console-terminal in the style sheet. */
+const background = '#151515';
+
 interface SessionProps {
   namespace: string;
   pod: string;
@@ -37,7 +40,7 @@ function Session({ namespace, pod, container, again }: SessionProps) {
     if (!element) {
       return undefined;
     }
-    const screen = new Screen({ cursorBlink: true, fontFamily: "'Red Hat Mono', monospace", fontSize: 13, screenReaderMode: true });
+    const screen = new Screen({ cursorBlink: true, fontFamily: "'Red Hat Mono', monospace", fontSize: 13, screenReaderMode: true, theme: { background } });
     const fit = new FitAddon();
     screen.loadAddon(fit);
     withAdoptedStyles(document, () => screen.open(element));

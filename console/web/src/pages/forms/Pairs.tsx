@@ -20,20 +20,26 @@ export function Pairs({ label, pairs, change }: PairsProps) {
     <Grid hasGutter role="group" aria-label={label}>
       {rows.map(([key, value], index) => (
         <GridItem key={index}>
-          <Grid hasGutter md={4}>
-            <TextInput ref={focus.first(index)} aria-label={text.forms.pairKey(index + 1)} placeholder={text.forms.key} autoComplete="off" value={key} onChange={(_, changed) => set(index, [changed, value])} />
-            <TextArea aria-label={text.forms.pairValue(index + 1)} placeholder={text.forms.value} rows={Math.min(value.split('\n').length, maxRows)} resizeOrientation="vertical" value={value} onChange={(_, changed) => set(index, [key, changed])} />
-            {pairs.length > 0 && (
-              <Button
-                variant="link"
-                onClick={() => {
-                  focus.leave(index, rows.length);
-                  change(rows.filter((_, i) => i !== index));
-                }}
-              >
-                {text.forms.removePair(index + 1)}
-              </Button>
-            )}
+          <Grid hasGutter>
+            <GridItem md={4}>
+              <TextInput ref={focus.first(index)} aria-label={text.forms.pairKey(index + 1)} placeholder={text.forms.key} autoComplete="off" value={key} onChange={(_, changed) => set(index, [changed, value])} />
+            </GridItem>
+            <GridItem md={6}>
+              <TextArea aria-label={text.forms.pairValue(index + 1)} placeholder={text.forms.value} rows={Math.min(value.split('\n').length, maxRows)} resizeOrientation="vertical" value={value} onChange={(_, changed) => set(index, [key, changed])} />
+            </GridItem>
+            <GridItem md={2}>
+              {pairs.length > 0 && (
+                <Button
+                  variant="link"
+                  onClick={() => {
+                    focus.leave(index, rows.length);
+                    change(rows.filter((_, i) => i !== index));
+                  }}
+                >
+                  {text.forms.removePair(index + 1)}
+                </Button>
+              )}
+            </GridItem>
           </Grid>
         </GridItem>
       ))}

@@ -32,7 +32,7 @@ export const data: Edit = {
   sections: (object) => {
     const hidden = binaryOf(object).map(([key]) => key);
     const problem = (value: string) => pairsProblem(value) ?? (pairsOf(value).some(([key]) => hidden.includes(key)) ? t.isBinary(hidden) : undefined);
-    return [{ title: t.title, help: hidden.length > 0 ? t.hidden(hidden) : undefined, inputs: [{ key: 'pairs', label: t.title, type: 'pairs', required: true, problem }] }];
+    return [{ title: '', help: hidden.length > 0 ? t.hidden(hidden) : undefined, inputs: [{ key: 'pairs', label: t.title, type: 'pairs', required: true, problem }] }];
   },
   values: valuesOf,
   operations: (object, values) => {

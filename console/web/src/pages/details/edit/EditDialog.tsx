@@ -29,7 +29,7 @@ export function EditDialog({ edit, object, path, close }: DialogProps & { edit: 
   return (
     <FormDialog variant="medium" title={edit.title} action={text.save} isReady={isReady} submit={save} close={close}>
       {sections.filter((section) => shownInputs(section, values).length > 0).map((section) => (
-        <FormSection key={section.title} title={section.title} titleElement="h2">
+        <FormSection key={section.title} title={section.title || undefined} titleElement="h2">
           {section.help && <p>{section.help}</p>}
           {shownInputs(section, values).map((input) => (
             <InputField key={input.key} input={input} project={object.metadata.namespace ?? ''} values={values} change={(value) => setValues({ ...values, [input.key]: value })} />

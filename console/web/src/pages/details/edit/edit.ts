@@ -3,7 +3,7 @@ import type { Container } from '../../../api/workloads';
 import type { Input, Values } from '../../forms/model';
 import { containersOf, containersPath } from '../environment';
 
-/** Section is a part of a dialog with a heading. */
+/** Section is a part of a dialog with a heading, unless its title is empty. */
 export interface Section {
   title: string;
   help?: string;
