@@ -56,14 +56,14 @@ func TestUserFollowsLogsAndEventsOfProject(t *testing.T) {
 }
 
 func TestExpiredSessionKeepsFormInput(t *testing.T) {
-	s := siteOf(t, kit.Shared(t))
+	s := siteOf(t, kit.SharedIn(t, "cafe"))
 	s.application()
 	s.createUser("ann")
 	s.play("session.mjs", s.Namespace)
 }
 
 func TestPagesContinueAfterRestartOfMaster(t *testing.T) {
-	s := siteOf(t, kit.Shared(t))
+	s := siteOf(t, kit.SharedIn(t, "harbor"))
 	s.application()
 	s.OC("create", "service", "clusterip", "removed", "--tcp=80")
 	wait := s.start("restart.mjs", s.Namespace)
@@ -95,7 +95,7 @@ func TestProjectAdministratorGrantsRolesAndSeesQuota(t *testing.T) {
 }
 
 func TestUserCreatesAndChangesObjectsInForms(t *testing.T) {
-	s := siteOf(t, kit.Shared(t))
+	s := siteOf(t, kit.SharedIn(t, "bistro"))
 	s.application()
 	s.play("forms.mjs", s.Namespace)
 }
@@ -120,7 +120,7 @@ func TestViewerSeesLayersOfImageAndChangesNothing(t *testing.T) {
 }
 
 func TestConsoleRecoversFromNetworkFailures(t *testing.T) {
-	s := siteOf(t, kit.Shared(t))
+	s := siteOf(t, kit.SharedIn(t, "depot"))
 	s.application()
 	s.Apply(waitingBuild)
 	s.play("network.mjs", s.Namespace)
@@ -140,7 +140,7 @@ func TestSecondUserOfBrowserSeesNothingOfFirst(t *testing.T) {
 }
 
 func TestTwoPeopleEditTheSameObjects(t *testing.T) {
-	s := siteOf(t, kit.Shared(t))
+	s := siteOf(t, kit.SharedIn(t, "kitchen"))
 	s.application()
 	s.createUser("ann")
 	s.MustSlipway("oc", "adm", "policy", "add-role-to-user", "edit", "ann", "-n", s.Namespace)
