@@ -62,7 +62,7 @@ function isExpected(text, url) {
   if (/net::ERR_(FAILED|ABORTED)/.test(text) && url.endsWith('/console/icon.svg')) {
     return true;
   }
-  return /status of (401|403|404|409|422)/.test(text) || /WebSocket connection to .* failed/.test(text) || /net::ERR_CONNECTION_CLOSED/.test(text);
+  return /status of (401|403|404|409|422)/.test(text) || /WebSocket connection to .* failed/.test(text) || /net::ERR_(CONNECTION_CLOSED|SOCKET_NOT_CONNECTED)/.test(text);
 }
 
 /** logIn opens a console page and logs in on the OAuth server's pages. */
