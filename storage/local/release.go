@@ -3,20 +3,30 @@ package local
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 
 	"github.com/slipway-platform/slipway/storage/local/loop"
 )
 
 // Release detaches the devices that remain when the node shuts down. Only raw block volumes have
-// such devices, because the kernel detaches a mounted volume's device with its last mount. Release
-// does not affect data.
-func Release(dir string) error {
+// such devices, because the kernel detaches a mounted volume's device with its last mount. dir is
+// the directory of the volumes. kubeletDir is the kubelet's directory: the kubelet attaches its own
+// device to each raw block volume. Release does not affect data. Call it before the kubelet's mounts
+// are removed, which changes the paths of its devices' files.
+func Release(dir, kubeletDir string) error {
+	kubeletDevices, err := loop.ListBelow(resolve(kubeletDir))
+	volumes, listErr := loop.List(filepath.Join(resolve(dir), "volumes"))
+	errs := []error{err, listErr}
+	for _, device := range slices.Concat(kubeletDevices, volumes) {
+		errs = append(errs, loop.Detach(device.Path))
+	}
+	return errors.Join(errs...)
+}
+
+// resolve returns a directory's path without symbolic links.
+func resolve(dir string) string {
 	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = resolved
+		return resolved
 	}
-	devices, err := loop.List(filepath.Join(dir, "volumes"))
-	for _, device := range devices {
-		err = errors.Join(err, loop.Detach(device.Path))
-	}
-	return err
+	return dir
 }

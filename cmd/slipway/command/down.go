@@ -80,9 +80,10 @@ func down(ctx context.Context, opts *options, purge bool, out io.Writer) error {
 		}},
 		{"network removed", func(ctx context.Context) error { return h.removeNetwork(ctx, purge) }},
 		{"mounts removed", func(context.Context) error {
+			releaseErr := local.Release(h.Node.Slipway.LocalStorage.Directory, h.Node.VolumeDirectory)
 			detached, err := teardown.Mounts(h.Node.VolumeDirectory, h.Node.Slipway.ContainerdDirectory, h.RunDir())
 			h.warn(detached)
-			return errors.Join(err, local.Release(h.Node.Slipway.LocalStorage.Directory))
+			return errors.Join(releaseErr, err)
 		}},
 		{"cgroups removed", func(context.Context) error { return teardown.Cgroups(h.Node.Slipway.CgroupRoot) }},
 		{"state of this boot removed", h.removeState},

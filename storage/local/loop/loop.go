@@ -113,6 +113,17 @@ func Find(image string) (string, error) {
 
 // List returns the devices whose files are in dir. dir must not contain symbolic links.
 func List(dir string) ([]Device, error) {
+	return list(func(image string) bool { return filepath.Dir(image) == dir })
+}
+
+// ListBelow returns the devices whose files are in dir or in a directory below it. dir must not
+// contain symbolic links.
+func ListBelow(dir string) ([]Device, error) {
+	return list(func(image string) bool { return strings.HasPrefix(image, dir+"/") })
+}
+
+// list returns the devices whose files match.
+func list(match func(image string) bool) ([]Device, error) {
 	entries, err := filepath.Glob("/sys/block/loop*/loop/backing_file")
 	if err != nil {
 		return nil, fmt.Errorf("list loop devices: %w", err)
@@ -127,7 +138,7 @@ func List(dir string) ([]Device, error) {
 			return nil, fmt.Errorf("list loop devices: %w", err)
 		}
 		image, deleted := strings.CutSuffix(strings.TrimSuffix(string(content), "\n"), " (deleted)")
-		if filepath.Dir(image) == dir {
+		if match(image) {
 			name := filepath.Base(filepath.Dir(filepath.Dir(entry)))
 			devices = append(devices, Device{Path: "/dev/" + name, Image: image, Deleted: deleted})
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slipway-platform/slipway/storage/local/loop"
 	"github.com/slipway-platform/slipway/test/kit"
 )
 
@@ -116,6 +117,8 @@ func TestDownCleansUpAfterKilledSupervisor(t *testing.T) {
 func TestPurgeRemovesData(t *testing.T) {
 	c := kit.Start(t, kit.Options{})
 	runStuckVolume(t, c)
+	c.Apply(rawVolume)
+	c.WaitPodRunning("raw")
 	result := c.Slipway("down", "--purge")
 	if result.Code != 0 {
 		t.Fatalf("down --purge: exit code %d\n%s", result.Code, result.Stderr)
@@ -128,8 +131,27 @@ func TestPurgeRemovesData(t *testing.T) {
 	if entries, err := os.ReadDir(c.DataDir); !os.IsNotExist(err) && len(entries) > 0 {
 		t.Errorf("the data directory contains %v", entries)
 	}
+	if devices, err := loop.ListBelow(c.DataDir); err != nil || len(devices) > 0 {
+		t.Errorf("loop devices remain: %v, %v", devices, err)
+	}
 	c.MustSlipway("down", "--purge") // a missing cluster must not be an error
 }
+
+// rawVolume is a pod with a raw block volume, to which both the driver and the kubelet attach a loop
+// device.
+var rawVolume = fmt.Sprintf(`
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: raw}
+spec: {accessModes: [ReadWriteOnce], volumeMode: Block, resources: {requests: {storage: 16Mi}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: raw}
+spec:
+  volumes: [{name: disk, persistentVolumeClaim: {claimName: raw}}]
+  containers: [{name: raw, image: %s, command: [sleep, infinity], volumeDevices: [{name: disk, devicePath: /dev/disk}]}]
+`, kit.ToolsImage)
 
 // stuckDriver is a driver that stages a tmpfs and then fails to unmount it.
 const stuckDriver = `#!/bin/sh
