@@ -11,8 +11,8 @@ import (
 // Release detaches the devices that remain when the node shuts down. Only raw block volumes have
 // such devices, because the kernel detaches a mounted volume's device with its last mount. dir is
 // the directory of the volumes. kubeletDir is the kubelet's directory: the kubelet attaches its own
-// device to each raw block volume. Release does not affect data. Call it before the kubelet's mounts
-// are removed, which changes the paths of its devices' files.
+// device to each raw block volume. Release does not affect data. Call it before you remove the
+// kubelet's mounts, because this changes the paths of its devices' files.
 func Release(dir, kubeletDir string) error {
 	kubeletDevices, err := loop.ListBelow(resolve(kubeletDir))
 	volumes, listErr := loop.List(filepath.Join(resolve(dir), "volumes"))
