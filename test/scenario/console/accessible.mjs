@@ -57,7 +57,7 @@ const projectPages = {
   secret: [`${root}/secrets/hook`, 'hook'],
   claim: [`${root}/persistentvolumeclaims/data`, 'data'],
   'resource-quota': [`${root}/resourcequotas/services`, 'services'],
-  'role-binding': [`${root}/rolebindings.rbac.authorization.k8s.io/snapshots`, 'snapshots'],
+  'role-binding': [`${root}/rolebindings.rbac.authorization.k8s.io/admin`, 'admin'],
   'network-policy': [`${root}/networkpolicies.networking.k8s.io/clients`, 'clients'],
   'pod-page': [`${root}/pods/user`, 'user'],
   'log-of-pod': [`${root}/pods/user/logs`, 'user'],
