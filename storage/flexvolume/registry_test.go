@@ -151,6 +151,7 @@ func TestFailedInitIsRetriedAndReported(t *testing.T) {
 	write(t, path, loggingScript)
 	r := &Registry{Dir: dir, KeepDir: keep}
 	componenttest.Run(t, r.Run)
+	eventually.True(t, "ready", hasState(r, "x/y", StateReady))
 	previous, _ := r.Lookup("x/y")
 
 	write(t, path, "#!/bin/sh\necho \"$@\" >>\"$0.log\"\n[ -e \"$0.ok\" ] && exec echo '{\"status\":\"Success\"}'\necho '{\"status\":\"Failure\",\"message\":\"no jq\"}'\n")
@@ -183,7 +184,11 @@ func TestRemovedDriverUnmountsAfterRestart(t *testing.T) {
 	t.Parallel()
 	dir, keep := t.TempDir(), t.TempDir()
 	write(t, executable(dir, "x/y"), loggingScript)
-	t.Run("before", func(t *testing.T) { componenttest.Run(t, (&Registry{Dir: dir, KeepDir: keep}).Run) })
+	t.Run("before", func(t *testing.T) {
+		r := &Registry{Dir: dir, KeepDir: keep}
+		componenttest.Run(t, r.Run)
+		eventually.True(t, "ready", hasState(r, "x/y", StateReady))
+	})
 	if err := os.RemoveAll(filepath.Join(dir, "x~y")); err != nil {
 		t.Fatal(err)
 	}
