@@ -1,5 +1,6 @@
 import { Button } from '@patternfly/react-core';
 import { useState } from 'react';
+import { decode } from '../../api/base64';
 import { text } from '../../text/en';
 import { Copyable } from '../../ui/Copyable';
 
@@ -27,17 +28,4 @@ export function Secrets({ data }: { data: Record<string, string> }) {
       ))}
     </>
   );
-}
-
-/** decode decodes base64. If the decoded value is not text, decode returns the encoded value. */
-export const decode = (value: string): string => decodeText(value) ?? value;
-
-/** decodeText decodes base64. It returns undefined if the decoded value is not text. */
-export function decodeText(value: string): string | undefined {
-  try {
-    const bytes = Uint8Array.from(atob(value), (character) => character.charCodeAt(0));
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
 }

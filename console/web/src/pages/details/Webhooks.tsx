@@ -1,5 +1,6 @@
 import { Button } from '@patternfly/react-core';
 import { useState } from 'react';
+import { decode } from '../../api/base64';
 import { config } from '../../api/config';
 import { get } from '../../api/http';
 import { useStore } from '../../api/store';
@@ -9,7 +10,6 @@ import { Copyable } from '../../ui/Copyable';
 import { Outcome } from '../../ui/Outcome';
 import { useRequest } from '../../ui/useRequest';
 import { webhooksOf } from './buildConfig';
-import { decode } from './Secrets';
 
 const t = text.builds;
 

@@ -35,6 +35,8 @@ function editOf(key: string, label: string, kinds: string[], load: () => Promise
   };
 }
 
+const dataEdit = editOf('data', edits.data.action, ['ConfigMap', 'Secret'], () => import('./edit/Data'));
+
 /** dialogs contains all dialogs for objects, except scale and delete, which many kinds have. */
 export const dialogs: Dialog[] = [
   editOf('health', edits.health.action, podOwners, () => import('./edit/Health')),
@@ -44,10 +46,7 @@ export const dialogs: Dialog[] = [
   editOf('triggers', edits.triggers.action, ['DeploymentConfig'], () => import('./edit/Triggers')),
   editOf('route', edits.route.action, ['Route'], () => import('./edit/Route')),
   editOf('autoscaler', edits.autoscaler.action, ['HorizontalPodAutoscaler'], () => import('./edit/Autoscaler')),
-  {
-    ...editOf('data', edits.data.action, ['ConfigMap', 'Secret'], () => import('./edit/Data')),
-    applies: ({ kind, immutable, metadata }, resource, rights) => ['ConfigMap', 'Secret'].includes(kind) && immutable !== true && rights.may('patch', resource.group, resource.name, metadata.name),
-  },
+  { ...dataEdit, applies: (object, resource, rights) => object.immutable !== true && dataEdit.applies(object, resource, rights) },
   editOf('attach', attach.action, podOwners, () => import('./edit/Attach')),
   editOf('link-secret', attach.link.action, ['ServiceAccount'], () => import('./edit/LinkSecret')),
   editOf('service', text.services.update, ['ServiceInstance'], () => import('./edit/ServiceUpdate')),

@@ -1,3 +1,4 @@
+import { encode } from '../../api/base64';
 import { text } from '../../text/en';
 import { pairsOf, present, type Form, type Input, type Values } from './model';
 
@@ -53,8 +54,7 @@ const data: Record<Kind, (v: Values) => { type: string; stringData: Record<strin
 
 /** dockerConfig returns the credentials file that registry clients read. */
 function dockerConfig(v: Values): string {
-  const bytes = new TextEncoder().encode(`${v.username}:${v.password}`);
-  const auth = btoa(String.fromCharCode(...bytes));
+  const auth = encode(`${v.username}:${v.password}`);
   return JSON.stringify({ auths: { [v.server ?? '']: present({ username: v.username, password: v.password, email: v.email, auth }) } });
 }
 

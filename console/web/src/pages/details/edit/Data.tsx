@@ -1,8 +1,8 @@
+import { decodeText, encode } from '../../../api/base64';
 import type { LooseObject } from '../../../api/types';
 import { edits } from '../../../text/edits';
 import { pairsOf, type Values } from '../../forms/model';
 import { pairsProblem } from '../../forms/secret';
-import { decodeText } from '../Secrets';
 import type { DialogProps } from '../dialogs';
 import { setField, type Edit } from './edit';
 import { EditDialog } from './EditDialog';
@@ -13,10 +13,6 @@ const dataOf = (object: LooseObject) => (object.data ?? {}) as Record<string, st
 
 /** textOf returns a value as text, or undefined if it is binary. Values of secrets are encoded. */
 const textOf = (object: LooseObject, value: string) => (object.kind === 'Secret' ? decodeText(value) : value);
-
-function encode(value: string): string {
-  return btoa(Array.from(new TextEncoder().encode(value), (byte) => String.fromCharCode(byte)).join(''));
-}
 
 /** binaryOf returns the values of an object that are not text. The form does not show them. */
 const binaryOf = (object: LooseObject) => Object.entries(dataOf(object)).filter(([, value]) => textOf(object, value) === undefined);
