@@ -74,12 +74,20 @@ type etcdMember struct {
 // connect returns an error if this machine cannot connect to all addresses of the member.
 func (m etcdMember) connect(ctx context.Context) error {
 	for _, address := range m.addresses {
-		conn, err := (&net.Dialer{Timeout: etcdTimeout}).DialContext(ctx, "tcp", address)
-		if err != nil {
+		if err := dial(ctx, address); err != nil {
 			return err
 		}
-		conn.Close()
 	}
+	return nil
+}
+
+// dial returns an error if this machine cannot connect to a host:port address.
+func dial(ctx context.Context, address string) error {
+	conn, err := (&net.Dialer{Timeout: etcdTimeout}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	conn.Close()
 	return nil
 }
 
@@ -88,14 +96,9 @@ func (m etcdMember) connect(ctx context.Context) error {
 // open. A firewall can also refuse connections, but most firewalls drop or prohibit them.
 func checkFirewall(ctx context.Context, address string, ports ...string) error {
 	for _, port := range ports {
-		conn, err := (&net.Dialer{Timeout: etcdTimeout}).DialContext(ctx, "tcp", net.JoinHostPort(address, port))
-		if errors.Is(err, syscall.ECONNREFUSED) {
-			continue
-		}
-		if err != nil {
+		if err := dial(ctx, net.JoinHostPort(address, port)); err != nil && !errors.Is(err, syscall.ECONNREFUSED) {
 			return err
 		}
-		conn.Close()
 	}
 	return nil
 }

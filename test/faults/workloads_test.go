@@ -3,7 +3,6 @@ package faults
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -173,26 +172,15 @@ func started(state corev1.ContainerState) bool {
 	return state.Running != nil || state.Terminated != nil && state.Terminated.StartedAt.Unix() > 0
 }
 
-// replaced reports whether a name is that of a rollout, and a later rollout has ended. As in
-// OpenShift 3.11, the controller then need not start the earlier one.
-func replaced(name string, ended map[string]string) bool {
-	version := func(name string) int {
-		number, found := strings.CutPrefix(name, "rollout app-")
-		if !found {
-			return 0
-		}
-		version, err := strconv.Atoi(number)
-		if err != nil {
-			panic(err)
-		}
-		return version
-	}
-	return version(name) > 0 && slices.ContainsFunc(slices.Collect(maps.Keys(ended)), func(other string) bool { return version(other) > version(name) })
+// rolloutVersion returns the version of a rollout, or 0 for a build.
+func rolloutVersion(name string) int {
+	version, _ := strconv.Atoi(strings.TrimPrefix(name, "rollout app-"))
+	return version
 }
 
 // check waits until all acknowledged builds and rollouts have ended. It fails the test if one of
-// them is lost, was acknowledged twice, or ran in two pods or containers. A rollout can be replaced
-// by a later one.
+// them is lost, was acknowledged twice, or ran in two pods or containers. If a later rollout has
+// ended, the controller need not have started the earlier one, as in OpenShift 3.11.
 func (w *workloads) check(t *testing.T, hosts map[string]*kit.Cluster) {
 	t.Helper()
 	w.stopRequests()
@@ -205,16 +193,21 @@ func (w *workloads) check(t *testing.T, hosts map[string]*kit.Cluster) {
 	})
 	w.stopWatches()
 	w.watches.Wait()
+	latest := 0
+	for name := range ended {
+		latest = max(latest, rolloutVersion(name))
+	}
 	outcomes := map[string]int{}
 	for name, count := range w.acknowledged {
-		if ended[name] == "" && replaced(name, ended) {
-			ended[name] = "replaced"
+		outcome := ended[name]
+		if version := rolloutVersion(name); outcome == "" && version > 0 && version < latest {
+			outcome = "replaced"
 		}
-		if ended[name] == "" || count != 1 {
-			t.Errorf("%s was acknowledged %d times and ended as %q", name, count, ended[name])
+		if outcome == "" || count != 1 {
+			t.Errorf("%s was acknowledged %d times and ended as %q", name, count, outcome)
 		}
 		kind, _, _ := strings.Cut(name, " ")
-		outcomes[kind+" "+ended[name]]++
+		outcomes[kind+" "+outcome]++
 	}
 	for name, runs := range w.runs {
 		pods, containers := map[types.UID]bool{}, map[string]bool{}
